@@ -1,0 +1,9 @@
+// jest runs the built output: worker entries, the command and the addon are then the real artefacts.
+export default {
+  rootDir: 'out',
+  testMatch: ['**/*.test.js'],
+  transform: {},
+  testTimeout: 60_000,
+  // Each suite may start several panto processes; more workers than cores only make them slower.
+  maxWorkers: 2,
+};

@@ -1,0 +1,2 @@
+/** panto's semantic version, put in by the build. */
+declare const PANTO_VERSION: string;
