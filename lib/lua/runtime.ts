@@ -2,8 +2,8 @@
 import type { Json, ToolSource } from '../core/types.js';
 import { type Addon, EventKind, loadAddon, type NativeRuntime } from './addon.js';
 import { LuaError, parseCallError } from './errors.js';
-import { type LuaToolDecl, type ToolRegistered, ToolTable } from './tool-table.js';
 import { LuaToolSource, type OpenCall } from './source.js';
+import { type LuaToolDecl, type ToolRegistered, ToolTable } from './tool-table.js';
 
 export interface LuaRuntimeOptions {
   /** The folder with the Lua that ships (lua/ of the package). */
@@ -41,11 +41,20 @@ export interface LuaCommand {
 }
 
 export type LuaEvent =
-  | { readonly type: 'notify'; readonly level: 'info' | 'warn' | 'error'; readonly text: string; readonly extension: string }
+  | {
+      readonly type: 'notify';
+      readonly level: 'info' | 'warn' | 'error';
+      readonly text: string;
+      readonly extension: string;
+    }
   /** An error that belongs to no call; one line. */
   | { readonly type: 'problem'; readonly message: string; readonly traceback?: string }
   /** The set of tools has changed; `source.tools` has the new one. */
   | { readonly type: 'tools_changed' };
+
+/** How long the process waits for the Lua thread when it exits, and when a session ends in order. */
+const exitLimitMs = 300;
+const disposeLimitMs = 500;
 
 interface Request {
   resolve(json: string): void;
@@ -60,8 +69,11 @@ export class LuaRuntime {
   readonly #requests = new Map<number, Request>();
   readonly #calls = new Map<number, OpenCall>();
   readonly #listeners = new Set<(event: LuaEvent) => void>();
+  readonly #onExit: (status: number) => void;
   #lastToken = 0;
   #stopped = false;
+  /** The Lua thread did not come back: only exitNow may end the process. */
+  #lost = false;
   #booted!: (error?: Error) => void;
 
   private constructor(addon: Addon, options: LuaRuntimeOptions) {
@@ -80,6 +92,11 @@ export class LuaRuntime {
       },
       () => this.#drain(),
     );
+    this.#onExit = (status) => {
+      // A thread that is still there would be torn down under its own feet, and libuv waits for its blocked pool for ever.
+      if (!this.shutdown(exitLimitMs)) addon.exitNow(status);
+    };
+    process.on('exit', this.#onExit);
     this.source = new LuaToolSource({
       tools: this.#tools,
       start: (calls, serial) => this.#startCalls(calls, serial),
@@ -138,9 +155,11 @@ export class LuaRuntime {
 
   /** Ends the runtime; open calls settle as cancelled. Idempotent. Returns whether the Lua thread has ended in time. */
   shutdown(limitMs: number): boolean {
-    if (this.#stopped) return true;
+    if (this.#stopped) return !this.#lost;
     this.#stopped = true;
     const ended = this.#native.shutdown(limitMs);
+    this.#lost = !ended;
+    if (ended) process.off('exit', this.#onExit);
     const error = new LuaError({ kind: 'cancelled', message: 'the Lua runtime has been shut down' });
     for (const request of this.#requests.values()) request.reject(error);
     for (const call of this.#calls.values()) call.settle({ ok: false, error: error.detail });
@@ -150,11 +169,12 @@ export class LuaRuntime {
   }
 
   async dispose(): Promise<void> {
-    this.shutdown(1000);
+    this.shutdown(disposeLimitMs);
   }
 
   #control(name: string, args: Json, signal?: AbortSignal): Promise<Json> {
-    if (this.#stopped) return Promise.reject(new LuaError({ kind: 'failed', message: 'the Lua runtime has been shut down' }));
+    if (this.#stopped)
+      return Promise.reject(new LuaError({ kind: 'failed', message: 'the Lua runtime has been shut down' }));
     const token = ++this.#lastToken;
     const abort = () => this.#native.cancel(token, false);
     return new Promise<Json>((resolve, reject) => {
@@ -209,23 +229,30 @@ export class LuaRuntime {
   #handle(kind: number, token: number, name: string, body: string, startedMs: number, endedMs: number): void {
     switch (kind) {
       case EventKind.ready:
-        return this.#booted();
+        this.#booted();
+        break;
       case EventKind.bootFailed:
-        return this.#booted(new Error(`the Lua runtime does not start: ${body}`));
+        this.#booted(new Error(`the Lua runtime does not start: ${body}`));
+        break;
       case EventKind.started:
-        return this.#calls.get(token)?.started(startedMs);
+        this.#calls.get(token)?.started(startedMs);
+        break;
       case EventKind.update:
-        return this.#calls.get(token)?.update(body);
+        this.#calls.get(token)?.update(body);
+        break;
       case EventKind.post:
-        return this.#handlePost(name, JSON.parse(body) as Record<string, Json>);
+        this.#handlePost(name, JSON.parse(body) as Record<string, Json>);
+        break;
       case EventKind.problem: {
         const { extension, ...error } = JSON.parse(body) as { extension?: string; message: string };
         const failure = new LuaError(parseCallError(JSON.stringify(error)), extension);
         const { traceback } = failure.detail;
-        return this.#emit({ type: 'problem', message: failure.message, ...(traceback !== undefined && { traceback }) });
+        this.#emit({ type: 'problem', message: failure.message, ...(traceback !== undefined && { traceback }) });
+        break;
       }
       default:
-        return this.#settle(kind, token, body, startedMs, endedMs);
+        this.#settle(kind, token, body, startedMs, endedMs);
+        break;
     }
   }
 
@@ -246,18 +273,21 @@ export class LuaRuntime {
     switch (name) {
       case 'register_tool':
         this.#tools.add(message as unknown as ToolRegistered);
-        return this.#emit({ type: 'tools_changed' });
+        this.#emit({ type: 'tools_changed' });
+        break;
       case 'unregister_tool':
-        this.#tools.remove(message['name'] as string);
-        return this.#emit({ type: 'tools_changed' });
+        this.#tools.remove(message.name as string);
+        this.#emit({ type: 'tools_changed' });
+        break;
       case 'register_command':
-        this.#commands.set(message['name'] as string, message as unknown as LuaCommand);
-        return;
+        this.#commands.set(message.name as string, message as unknown as LuaCommand);
+        break;
       case 'unregister_command':
-        this.#commands.delete(message['name'] as string);
-        return;
+        this.#commands.delete(message.name as string);
+        break;
       case 'notify':
-        return this.#emit({ type: 'notify', ...(message as { level: 'info'; text: string; extension: string }) });
+        this.#emit({ type: 'notify', ...(message as { level: 'info'; text: string; extension: string }) });
+        break;
       default:
         throw new Error(`unknown message from Lua: ${name}`);
     }

@@ -33,7 +33,8 @@ function isContent(content: unknown): content is CallContent {
 function toResult(table: ResultTable): CallResult {
   const content = table.content ?? '';
   if (!isContent(content)) {
-    const message = 'result.content must be a string or a list of { type = "text", text } and { type = "image", data, mime }';
+    const message =
+      'result.content must be a string or a list of { type = "text", text } and { type = "image", data, mime }';
     return { ok: false, error: { kind: 'failed', message } };
   }
   return {

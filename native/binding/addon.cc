@@ -8,8 +8,8 @@
 
 namespace {
 
-// Node loads addons with RTLD_LOCAL, so lua_* would not be found by the rocks that are loaded later. Opening ourselves once more
-// with RTLD_GLOBAL promotes the copy that is already loaded.
+// Node loads addons with RTLD_LOCAL, so lua_* would not be found by the rocks that are loaded later. Opening
+// ourselves once more with RTLD_GLOBAL promotes the copy that is already loaded.
 void promote_symbols(Napi::Env env) {
   Dl_info info;
   bool found = dladdr(reinterpret_cast<void*>(&lua_gettop), &info) != 0;

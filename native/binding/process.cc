@@ -26,7 +26,8 @@ void make_standard_streams_blocking() {
 // runLua(argv: string[], path: string | null, cpath: string | null): number
 Napi::Value run_lua(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  if (info.Length() != 3 || !info[0].IsArray()) throw Napi::TypeError::New(env, "Expected (string[], string | null, string | null)");
+  if (info.Length() != 3 || !info[0].IsArray())
+    throw Napi::TypeError::New(env, "Expected (string[], string | null, string | null)");
   auto list = info[0].As<Napi::Array>();
   std::vector<std::string> arguments;
   for (uint32_t i = 0; i < list.Length(); i++) arguments.push_back(list.Get(i).ToString());
@@ -37,8 +38,8 @@ Napi::Value run_lua(const Napi::CallbackInfo& info) {
   std::string cpath = info[2].IsString() ? info[2].ToString() : std::string();
   make_standard_streams_blocking();
   signal(SIGPIPE, SIG_DFL);  // Node ignores it; `panto lua … | head` must end
-  int status = panto_lua_main(static_cast<int>(arguments.size()), argv.data(), path.empty() ? nullptr : path.c_str(),
-                              cpath.empty() ? nullptr : cpath.c_str());
+  int status = panto_lua_main(static_cast<int>(arguments.size()), argv.data(),
+                              path.empty() ? nullptr : path.c_str(), cpath.empty() ? nullptr : cpath.c_str());
   return Napi::Number::New(env, status);
 }
 
@@ -47,8 +48,8 @@ Napi::Value hrtime(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(uv_hrtime()) / 1e6);
 }
 
-// divertStdout(file: string): number. Descriptor 1 becomes `file` (appended to); returns a new descriptor of what it was. After
-// that no printf in a rock can reach the protocol.
+// divertStdout(file: string): number. Descriptor 1 becomes `file` (appended to); returns a new descriptor of
+// what it was. After that no printf in a rock can reach the protocol.
 Napi::Value divert_stdout(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   if (info.Length() != 1 || !info[0].IsString()) throw Napi::TypeError::New(env, "Expected a file name");
@@ -59,11 +60,13 @@ Napi::Value divert_stdout(const Napi::CallbackInfo& info) {
   bool moved = original != -1 && dup2(target, STDOUT_FILENO) != -1;
   int cause = errno;
   close(target);
-  if (!moved) throw Napi::Error::New(env, std::string("cannot divert the standard output: ") + std::strerror(cause));
+  if (!moved)
+    throw Napi::Error::New(env, std::string("cannot divert the standard output: ") + std::strerror(cause));
   return Napi::Number::New(env, original);
 }
 
-// exitNow(status: number): ends the process without exit handlers, which could wait for a blocked thread for ever.
+// exitNow(status: number): ends the process without exit handlers, which could wait for a blocked thread for
+// ever.
 Napi::Value exit_now(const Napi::CallbackInfo& info) {
   _exit(info.Length() > 0 ? info[0].ToNumber().Int32Value() : 0);
 }

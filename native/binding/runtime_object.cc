@@ -27,7 +27,9 @@ double number_option(const Napi::Object& options, const char* name) {
   return value.ToNumber();
 }
 
-Token to_token(const Napi::Value& value) { return static_cast<Token>(value.ToNumber().Int64Value()); }
+Token to_token(const Napi::Value& value) {
+  return static_cast<Token>(value.ToNumber().Int64Value());
+}
 
 // Splits `text` at NUL, which JSON texts, names and ids do not contain.
 std::vector<std::string> split(const std::string& text) {
@@ -59,15 +61,16 @@ void call_on_wake(napi_env env, napi_value on_wake, void*, void*) {
 }  // namespace
 
 Waker::Waker(Napi::Env env, Napi::Function on_wake) : env_(env) {
-  check(env, napi_create_threadsafe_function(env, on_wake, nullptr, Napi::String::New(env, "panto-lua"), 0, 1, nullptr, nullptr,
-                                             nullptr, call_on_wake, &function_));
+  check(env, napi_create_threadsafe_function(env, on_wake, nullptr, Napi::String::New(env, "panto-lua"), 0, 1,
+                                             nullptr, nullptr, nullptr, call_on_wake, &function_));
   check(env, napi_unref_threadsafe_function(env, function_));
 }
 
 void Waker::wake() {
   std::lock_guard<std::mutex> lock(mutex_);
   // A full queue cannot happen (no limit); a closing one means that nobody listens any more.
-  if (function_ != nullptr && napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking) != napi_ok) {
+  if (function_ != nullptr &&
+      napi_call_threadsafe_function(function_, nullptr, napi_tsfn_nonblocking) != napi_ok) {
     function_ = nullptr;
   }
 }
@@ -75,7 +78,8 @@ void Waker::wake() {
 void Waker::set_alive(bool alive) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (function_ == nullptr) return;
-  check(env_, alive ? napi_ref_threadsafe_function(env_, function_) : napi_unref_threadsafe_function(env_, function_));
+  check(env_, alive ? napi_ref_threadsafe_function(env_, function_)
+                    : napi_unref_threadsafe_function(env_, function_));
 }
 
 void Waker::close() {
@@ -111,7 +115,8 @@ RuntimeObject::RuntimeObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<
   options.cwd = text_option(given, "cwd");
   options.clock_origin_ms = number_option(given, "clockOriginMs");
   options.time_origin_ms = number_option(given, "timeOriginMs");
-  if (runtime_exists.exchange(true)) throw Napi::Error::New(env, "The Lua runtime already runs in this process");
+  if (runtime_exists.exchange(true))
+    throw Napi::Error::New(env, "The Lua runtime already runs in this process");
 
   waker_ = std::make_shared<Waker>(env, info[1].As<Napi::Function>());
   options.wake = [waker = waker_] { waker->wake(); };
@@ -132,7 +137,9 @@ RuntimeObject::~RuntimeObject() {
   stop(kCleanupLimitMs);
 }
 
-void RuntimeObject::at_env_cleanup(void* self) { static_cast<RuntimeObject*>(self)->stop(kCleanupLimitMs); }
+void RuntimeObject::at_env_cleanup(void* self) {
+  static_cast<RuntimeObject*>(self)->stop(kCleanupLimitMs);
+}
 
 bool RuntimeObject::stop(int limit_ms) {
   if (runtime_ == nullptr) return true;
@@ -147,8 +154,8 @@ bool RuntimeObject::stop(int limit_ms) {
   return ended;
 }
 
-// invokeBatch(firstToken, serial, tools, ids, inputs, deadlines): the three texts are joined by NUL, one part a call; the deadlines
-// are a Float64Array. Tokens count up from the first.
+// invokeBatch(firstToken, serial, tools, ids, inputs, deadlines): the three texts are joined by NUL, one part
+// a call; the deadlines are a Float64Array. Tokens count up from the first.
 Napi::Value RuntimeObject::invoke_batch(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   require(env, info.Length() == 6 && info[0].IsNumber() && info[1].IsBoolean() && info[5].IsTypedArray(),
@@ -158,14 +165,16 @@ Napi::Value RuntimeObject::invoke_batch(const Napi::CallbackInfo& info) {
   std::vector<std::string> ids = split(info[3].ToString());
   std::vector<std::string> inputs = split(info[4].ToString());
   auto deadlines = info[5].As<Napi::Float64Array>();
-  bool equal = tools.size() == ids.size() && ids.size() == inputs.size() && inputs.size() == deadlines.ElementLength();
+  bool equal =
+      tools.size() == ids.size() && ids.size() == inputs.size() && inputs.size() == deadlines.ElementLength();
   require(env, equal, "as many tools as ids, inputs and deadlines");
   Token token = to_token(info[0]);
   InvokeBatch batch;
   batch.serial = info[1].ToBoolean();
   batch.calls.reserve(tools.size());
   for (size_t i = 0; i < tools.size(); i++) {
-    batch.calls.push_back(CallSpec{token + i, std::move(tools[i]), std::move(ids[i]), std::move(inputs[i]), deadlines[i]});
+    batch.calls.push_back(
+        CallSpec{token + i, std::move(tools[i]), std::move(ids[i]), std::move(inputs[i]), deadlines[i]});
   }
   runtime_->send(std::move(batch));
   return env.Undefined();
@@ -174,7 +183,8 @@ Napi::Value RuntimeObject::invoke_batch(const Napi::CallbackInfo& info) {
 // control(token, owner, name, arguments)
 Napi::Value RuntimeObject::control(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  require(env, info.Length() == 4 && info[0].IsNumber() && info[1].IsNumber(), "(token, owner, name, arguments)");
+  require(env, info.Length() == 4 && info[0].IsNumber() && info[1].IsNumber(),
+          "(token, owner, name, arguments)");
   if (runtime_ == nullptr) throw Napi::Error::New(env, "The Lua runtime has been shut down");
   runtime_->send(ControlCall{to_token(info[0]), info[1].ToNumber(), info[2].ToString(), info[3].ToString()});
   return env.Undefined();
@@ -186,7 +196,8 @@ Napi::Value RuntimeObject::cancel(const Napi::CallbackInfo& info) {
   require(env, info.Length() == 2 && info[0].IsNumber() && info[1].IsBoolean(), "(token, isTimeout)");
   bool timeout = info[1].ToBoolean();
   if (runtime_ != nullptr) {
-    runtime_->send(CancelTask{to_token(info[0]), timeout ? CancelReason::kTimeout : CancelReason::kCancelled});
+    runtime_->send(
+        CancelTask{to_token(info[0]), timeout ? CancelReason::kTimeout : CancelReason::kCancelled});
   }
   return env.Undefined();
 }

@@ -13,9 +13,9 @@ namespace panto {
 class Waker {
  public:
   Waker(Napi::Env env, Napi::Function on_wake);
-  void wake();            // any thread
-  void set_alive(bool);   // JS thread: whether it keeps the process alive
-  void close();           // JS thread; no call reaches JS after it
+  void wake();           // any thread
+  void set_alive(bool);  // JS thread: whether it keeps the process alive
+  void close();          // JS thread; no call reaches JS after it
 
  private:
   std::mutex mutex_;

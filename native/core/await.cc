@@ -17,7 +17,9 @@ char await_mark;
 
 constexpr int kWaiterSlot = 2;
 
-Waiter* to_waiter(lua_State* L, int index) { return static_cast<Waiter*>(lua_touserdata(L, index)); }
+Waiter* to_waiter(lua_State* L, int index) {
+  return static_cast<Waiter*>(lua_touserdata(L, index));
+}
 
 // The task to wake, if it is still there; null for an orphan and for one that has settled.
 Task* task_of(const Waiter* waiter) {
@@ -126,7 +128,9 @@ bool is_cancel(lua_State* L, int index) {
   return same;
 }
 
-void push_cancel(lua_State* L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &kCancelKey); }
+void push_cancel(lua_State* L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &kCancelKey);
+}
 
 Waiter* begin_await(lua_State* L) {
   if (!lua_isyieldable(L)) {
@@ -182,7 +186,9 @@ bool is_await_mark(lua_State* L, lua_State* co, int count) {
   return count == 1 && lua_touserdata(L, -1) == &await_mark && lua_status(co) == LUA_YIELD;
 }
 
-void push_await_mark(lua_State* L) { lua_pushlightuserdata(L, &await_mark); }
+void push_await_mark(lua_State* L) {
+  lua_pushlightuserdata(L, &await_mark);
+}
 
 void adopt_orphan(lua_State* L, lua_State* co) {
   Waiter* waiter = Runtime::current()->scheduler().suspending;

@@ -1,8 +1,9 @@
-// Awaiting: a task gives up the thread until somebody calls its `resume`. See docs/concurrency.md, "Awaiting".
+// Awaiting: a task gives up the thread until somebody calls its `resume`. See docs/concurrency.md,
+// "Awaiting".
 //
-// A waiter is a userdata on the stack of the coroutine that waits (slot 2 of the C frame of await). Suspending yields the AWAIT
-// mark; coroutine.resume and coroutine.wrap hand it outwards to the task's root, and the scheduler resumes the root without
-// values: the values lie in the waiter.
+// A waiter is a userdata on the stack of the coroutine that waits (slot 2 of the C frame of await).
+// Suspending yields the AWAIT mark; coroutine.resume and coroutine.wrap hand it outwards to the task's root,
+// and the scheduler resumes the root without values: the values lie in the waiter.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,10 @@ struct Waiter {
     kDead,   // given up by a cancel
   };
   State state;
-  Token task;             // 0: the coroutine belongs to no task
-  lua_State* orphan;      // then: the outermost coroutine that waits, anchored in the registry under the waiter's address
-  SleepTimer* timer;      // of a sleep that has not ended; closed with the waiter
+  Token task;         // 0: the coroutine belongs to no task
+  lua_State* orphan;  // then: the outermost coroutine that waits, anchored in the registry under the waiter's
+                      // address
+  SleepTimer* timer;  // of a sleep that has not ended; closed with the waiter
   uint64_t id;
 };
 
@@ -38,8 +40,8 @@ void push_cancel(lua_State* L);
 // Lua: await(start) -> …
 int await(lua_State* L);
 
-// For primitives in C (sleep): checks that the caller may wait, throws CANCEL where it is due, and pushes a waiter into slot 2 of
-// a frame whose stack has exactly one value. Raises.
+// For primitives in C (sleep): checks that the caller may wait, throws CANCEL where it is due, and pushes a
+// waiter into slot 2 of a frame whose stack has exactly one value. Raises.
 Waiter* begin_await(lua_State* L);
 // Suspends on the waiter in slot 2; the return value of the C function.
 int suspend_await(lua_State* L, Waiter* waiter);

@@ -27,22 +27,35 @@ class ScopedFrame {
 
 }  // namespace
 
-CallbackFrame::CallbackFrame(lua_State* main) : frame_{main, nullptr, top} { top = &frame_; }
-CallbackFrame::~CallbackFrame() { top = frame_.previous; }
+CallbackFrame::CallbackFrame(lua_State* main) : frame_{main, nullptr, top} {
+  top = &frame_;
+}
+CallbackFrame::~CallbackFrame() {
+  top = frame_.previous;
+}
 
-ChainFrame* chain_top() { return top; }
+ChainFrame* chain_top() {
+  return top;
+}
 
-Task* current_task() { return top != nullptr ? top->task : nullptr; }
+Task* current_task() {
+  return top != nullptr ? top->task : nullptr;
+}
 
-Task* task_of_root(lua_State* L) { return *static_cast<Task**>(lua_getextraspace(L)); }
+Task* task_of_root(lua_State* L) {
+  return *static_cast<Task**>(lua_getextraspace(L));
+}
 
-void set_task_of_root(lua_State* L, Task* task) { *static_cast<Task**>(lua_getextraspace(L)) = task; }
+void set_task_of_root(lua_State* L, Task* task) {
+  *static_cast<Task**>(lua_getextraspace(L)) = task;
+}
 
 }  // namespace panto
 
-// Lua's own lua_resume, under a frame of the chain. A task's end is seen here, whoever resumed its root: the scheduler, a luv
-// callback that calls coroutine.resume, another task.
-extern "C" __attribute__((visibility("default"))) int lua_resume(lua_State* L, lua_State* from, int nargs, int* nresults) {
+// Lua's own lua_resume, under a frame of the chain. A task's end is seen here, whoever resumed its root: the
+// scheduler, a luv callback that calls coroutine.resume, another task.
+extern "C" __attribute__((visibility("default"))) int lua_resume(lua_State* L, lua_State* from, int nargs,
+                                                                 int* nresults) {
   int status = LUA_OK;
   {
     panto::ScopedFrame frame(L);

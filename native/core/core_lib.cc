@@ -29,8 +29,8 @@ struct CallObject {
 
 CallObject* check_call(lua_State* L, int index) {
   auto* call = static_cast<CallObject*>(lua_touserdata(L, index));
-  bool is_call = call != nullptr && lua_getmetatable(L, index) && lua_rawgetp(L, LUA_REGISTRYINDEX, &kCallKey) == LUA_TTABLE &&
-                 lua_rawequal(L, -1, -2);
+  bool is_call = call != nullptr && lua_getmetatable(L, index) &&
+                 lua_rawgetp(L, LUA_REGISTRYINDEX, &kCallKey) == LUA_TTABLE && lua_rawequal(L, -1, -2);
   luaL_argexpected(L, is_call, index, "panto.Call");
   lua_pop(L, 2);
   return call;
@@ -255,7 +255,9 @@ void open_core_lib(lua_State* L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &kCallKey);
 }
 
-void push_core_lib(lua_State* L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &kCoreKey); }
+void push_core_lib(lua_State* L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &kCoreKey);
+}
 
 void set_control_functions(lua_State* L) {
   luaL_checktype(L, -1, LUA_TTABLE);

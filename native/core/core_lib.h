@@ -1,4 +1,5 @@
-// The table `core`: what lua/panto/host.lua is given to build the runtime's Lua side. Extensions never see it.
+// The table `core`: what lua/panto/host.lua is given to build the runtime's Lua side. Extensions never see
+// it.
 #pragma once
 
 #include <string>

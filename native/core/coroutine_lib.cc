@@ -8,7 +8,8 @@ namespace {
 
 constexpr const char* kWaits = "cannot resume a coroutine that waits in await";
 
-// Resumes `co` with the `nargs` values on top of `L`. Leaves results or the error on `L`; returns their number, -1 for an error.
+// Resumes `co` with the `nargs` values on top of `L`. Leaves results or the error on `L`; returns their
+// number, -1 for an error.
 int resume(lua_State* L, lua_State* co, int nargs) {
   if (!lua_checkstack(co, nargs)) {
     lua_pushliteral(L, "too many arguments to resume");

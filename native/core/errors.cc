@@ -28,7 +28,9 @@ void push_message(lua_State* L) {
   luaL_tolstring(L, 1, nullptr);
 }
 
-bool starts_with(const std::string& text, const std::string& prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 // Whether a chunk name is `prefix` itself, or a file of that name, or a file below it.
 bool is_of(const char* source, const std::string& prefix) {
@@ -37,8 +39,10 @@ bool is_of(const char* source, const std::string& prefix) {
   return name.size() == prefix.size() || name[prefix.size()] == '.' || name[prefix.size()] == '/';
 }
 
-// The innermost Lua line that belongs to the extension itself, else the innermost one that is not the runtime's.
-bool find_place(lua_State* L, const Extension& extension, const std::string& runtime_prefix, lua_Debug* place) {
+// The innermost Lua line that belongs to the extension itself, else the innermost one that is not the
+// runtime's.
+bool find_place(lua_State* L, const Extension& extension, const std::string& runtime_prefix,
+                lua_Debug* place) {
   bool found = false;
   lua_Debug frame;
   for (int level = 0; level < kMaxLevels && lua_getstack(L, level, &frame); level++) {
@@ -83,7 +87,8 @@ int record_failure(lua_State* L) {
     std::string prefix = failure->where + ": ";
     if (starts_with(failure->message, prefix)) failure->message.erase(0, prefix.size());
   }
-  if (!extension.name.empty()) failure->where = failure->where.empty() ? extension.name : extension.name + " " + failure->where;
+  if (!extension.name.empty())
+    failure->where = failure->where.empty() ? extension.name : extension.name + " " + failure->where;
   luaL_traceback(L, L, nullptr, 1);
   text = lua_tolstring(L, -1, &length);
   failure->traceback.assign(text, length);
@@ -92,7 +97,8 @@ int record_failure(lua_State* L) {
 }
 
 std::string failure_json(const Failure& failure, const std::string& extension) {
-  std::unique_ptr<yyjson_mut_doc, decltype(&yyjson_mut_doc_free)> doc(yyjson_mut_doc_new(nullptr), yyjson_mut_doc_free);
+  std::unique_ptr<yyjson_mut_doc, decltype(&yyjson_mut_doc_free)> doc(yyjson_mut_doc_new(nullptr),
+                                                                      yyjson_mut_doc_free);
   yyjson_mut_val* object = yyjson_mut_obj(doc.get());
   yyjson_mut_doc_set_root(doc.get(), object);
   add_text(doc.get(), object, "kind", failure.kind);
@@ -102,7 +108,8 @@ std::string failure_json(const Failure& failure, const std::string& extension) {
   add_text(doc.get(), object, "extension", extension);
   size_t length = 0;
   char* text = yyjson_mut_write(doc.get(), YYJSON_WRITE_NOFLAG, &length);
-  std::string out = text != nullptr ? std::string(text, length) : R"({"kind":"failed","message":"not enough memory"})";
+  std::string out =
+      text != nullptr ? std::string(text, length) : R"({"kind":"failed","message":"not enough memory"})";
   free(text);
   return out;
 }

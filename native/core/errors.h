@@ -14,8 +14,8 @@ struct Failure {
   std::string traceback;
 };
 
-// Message handler: records the failure of the running task, or of the running luv callback. Returns the error object itself.
-// Runs __tostring of the object, so it may raise; Lua then reports LUA_ERRERR.
+// Message handler: records the failure of the running task, or of the running luv callback. Returns the error
+// object itself. Runs __tostring of the object, so it may raise; Lua then reports LUA_ERRERR.
 int record_failure(lua_State* L);
 
 // JSON {kind, message, where?, traceback?, extension?}.

@@ -1,6 +1,6 @@
-// JSON <-> Lua, over yyjson. Objects are tables; arrays are tables with the array metatable, so that an empty one stays an
-// array; null is the light userdata NULL (the value that lua-cjson uses, too). Integers that fit 64 bits are Lua integers; -0 is the
-// float -0.0.
+// JSON <-> Lua, over yyjson. Objects are tables; arrays are tables with the array metatable, so that an empty
+// one stays an array; null is the light userdata NULL (the value that lua-cjson uses, too). Integers that fit
+// 64 bits are Lua integers; -0 is the float -0.0.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ constexpr int kMaxJsonDepth = 512;
 // A parsed text, owned. Every value in it can be represented in Lua.
 class JsonDocument {
  public:
-  // `root` names the value in error messages ("input"). Returns false with one line in `error` (position or path, and cause).
+  // `root` names the value in error messages ("input"). Returns false with one line in `error` (position or
+  // path, and cause).
   bool parse(std::string_view text, const char* root, std::string* error);
   yyjson_val* root() const { return yyjson_doc_get_root(doc_.get()); }
 
@@ -48,9 +49,9 @@ struct JsonLayout {
   bool sort_keys = false;
 };
 
-// Encodes the value at `index`. Never raises and runs no Lua code (metatables are not consulted, but for the array mark).
-// Returns false with one line in `error` that names the path below `root`.
-bool encode_json(lua_State* L, int index, const char* root, JsonEncoding encoding, JsonLayout layout, std::string* out,
-                 std::string* error);
+// Encodes the value at `index`. Never raises and runs no Lua code (metatables are not consulted, but for the
+// array mark). Returns false with one line in `error` that names the path below `root`.
+bool encode_json(lua_State* L, int index, const char* root, JsonEncoding encoding, JsonLayout layout,
+                 std::string* out, std::string* error);
 
 }  // namespace panto

@@ -41,10 +41,14 @@ bool representable(yyjson_val* value, const Path* path, int depth, const char* r
     return refuse(path, root, "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", error);
   }
   if (yyjson_is_raw(value)) {
-    return refuse(path, root, std::string("the number ") + std::string(yyjson_get_raw(value)).substr(0, 40) + " is out of range", error);
+    return refuse(
+        path, root,
+        std::string("the number ") + std::string(yyjson_get_raw(value)).substr(0, 40) + " is out of range",
+        error);
   }
   if (yyjson_is_uint(value) && yyjson_get_uint(value) > static_cast<uint64_t>(LUA_MAXINTEGER)) {
-    return refuse(path, root, "the integer " + std::to_string(yyjson_get_uint(value)) + " does not fit 64 bits", error);
+    return refuse(path, root,
+                  "the integer " + std::to_string(yyjson_get_uint(value)) + " does not fit 64 bits", error);
   }
   if (yyjson_is_arr(value)) {
     size_t index = 0;
@@ -80,8 +84,8 @@ std::string describe_position(std::string_view text, const yyjson_read_err& fail
       column++;
     }
   }
-  return std::string(root) + " is not JSON: " + failure.msg + " at line " + std::to_string(line) + ", column " +
-         std::to_string(column);
+  return std::string(root) + " is not JSON: " + failure.msg + " at line " + std::to_string(line) +
+         ", column " + std::to_string(column);
 }
 
 }  // namespace
@@ -89,7 +93,8 @@ std::string describe_position(std::string_view text, const yyjson_read_err& fail
 bool JsonDocument::parse(std::string_view text, const char* root, std::string* error) {
   yyjson_read_err failure{};
   // Without YYJSON_READ_INSITU the text is not written to.
-  doc_.reset(yyjson_read_opts(const_cast<char*>(text.data()), text.size(), YYJSON_READ_BIGNUM_AS_RAW, nullptr, &failure));
+  doc_.reset(yyjson_read_opts(const_cast<char*>(text.data()), text.size(), YYJSON_READ_BIGNUM_AS_RAW, nullptr,
+                              &failure));
   if (doc_ == nullptr) {
     *error = describe_position(text, failure, root);
     return false;
@@ -104,7 +109,9 @@ void open_json(lua_State* L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &kArrayMetatable);
 }
 
-void push_array_metatable(lua_State* L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &kArrayMetatable); }
+void push_array_metatable(lua_State* L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &kArrayMetatable);
+}
 
 void push_json(lua_State* L, yyjson_val* value) {
   luaL_checkstack(L, 4, "JSON value");

@@ -14,7 +14,8 @@ namespace {
 // The largest integer up to which every integer is a double (JS's Number.MAX_SAFE_INTEGER + 1).
 constexpr lua_Integer kMaxJsInteger = lua_Integer{1} << 53;
 
-constexpr const char* kSchemaArrays[] = {"required", "enum", "allOf", "anyOf", "oneOf", "prefixItems", "examples", "type"};
+constexpr const char* kSchemaArrays[] = {"required", "enum",        "allOf",    "anyOf",
+                                         "oneOf",    "prefixItems", "examples", "type"};
 
 struct Frame {
   const Frame* parent;
@@ -26,20 +27,27 @@ struct Frame {
 class Encoder {
  public:
   Encoder(lua_State* L, const char* root, JsonEncoding encoding, JsonLayout layout, std::string* error)
-      : L_(L), root_(root), encoding_(encoding), layout_(layout), error_(error), doc_(yyjson_mut_doc_new(nullptr)) {}
+      : L_(L),
+        root_(root),
+        encoding_(encoding),
+        layout_(layout),
+        error_(error),
+        doc_(yyjson_mut_doc_new(nullptr)) {}
   ~Encoder() { yyjson_mut_doc_free(doc_); }
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
   bool run(int index, std::string* out) {
     if (doc_ == nullptr) return refuse_memory();
-    yyjson_mut_val* value = encode(lua_absindex(L_, index), nullptr, 1, encoding_ == JsonEncoding::kToolResult ? 0 : -1);
+    yyjson_mut_val* value =
+        encode(lua_absindex(L_, index), nullptr, 1, encoding_ == JsonEncoding::kToolResult ? 0 : -1);
     if (value == nullptr) return false;
     yyjson_mut_doc_set_root(doc_, value);
     size_t length = 0;
     yyjson_write_err failure{};
-    char* text = yyjson_mut_write_opts(doc_, layout_.pretty ? YYJSON_WRITE_PRETTY_TWO_SPACES : YYJSON_WRITE_NOFLAG, nullptr,
-                                       &length, &failure);
+    char* text =
+        yyjson_mut_write_opts(doc_, layout_.pretty ? YYJSON_WRITE_PRETTY_TWO_SPACES : YYJSON_WRITE_NOFLAG,
+                              nullptr, &length, &failure);
     if (text == nullptr) {
       *error_ = std::string(root_) + ": " + failure.msg;
       return false;
@@ -58,7 +66,8 @@ class Encoder {
   yyjson_mut_val* refuse(const Frame* frame, const std::string& cause) {
     std::string path;
     for (const Frame* at = frame; at != nullptr; at = at->parent) {
-      std::string step = at->key != nullptr ? std::string(".") + at->key : "[" + std::to_string(at->index) + "]";
+      std::string step =
+          at->key != nullptr ? std::string(".") + at->key : "[" + std::to_string(at->index) + "]";
       path.insert(0, step);
     }
     path.insert(0, root_);
@@ -86,7 +95,8 @@ class Encoder {
       default:
         break;
     }
-    return refuse(frame, std::string("a ") + lua_typename(L_, lua_type(L_, index)) + " cannot be represented in JSON");
+    return refuse(
+        frame, std::string("a ") + lua_typename(L_, lua_type(L_, index)) + " cannot be represented in JSON");
   }
 
   yyjson_mut_val* encode_number(int index, const Frame* frame, int js_level) {
@@ -133,7 +143,8 @@ class Encoder {
     for (const Frame* at = frame; at != nullptr; at = at->parent) {
       if (at->table == table) return refuse(frame, "the table contains itself (circular)");
     }
-    if (depth > kMaxJsonDepth) return refuse(frame, "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
+    if (depth > kMaxJsonDepth)
+      return refuse(frame, "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels");
     if (!lua_checkstack(L_, 6)) return refuse(frame, "the Lua stack is full");
 
     lua_pushnil(L_);
@@ -144,7 +155,8 @@ class Encoder {
     int key_type = lua_type(L_, -2);
     lua_pop(L_, 2);
     bool array = key_type == LUA_TNUMBER || has_array_mark(index);
-    return array ? encode_array(index, table, frame, depth, js_level) : encode_object(index, table, frame, depth, js_level);
+    return array ? encode_array(index, table, frame, depth, js_level)
+                 : encode_object(index, table, frame, depth, js_level);
   }
 
   yyjson_mut_val* encode_array(int index, const void* table, const Frame* frame, int depth, int js_level) {
@@ -152,10 +164,12 @@ class Encoder {
     lua_Integer keys = 0;
     lua_pushnil(L_);
     while (lua_next(L_, index)) {
-      bool in_sequence = lua_isinteger(L_, -2) && lua_tointeger(L_, -2) >= 1 && lua_tointeger(L_, -2) <= length;
+      bool in_sequence =
+          lua_isinteger(L_, -2) && lua_tointeger(L_, -2) >= 1 && lua_tointeger(L_, -2) <= length;
       keys++;
       if (!in_sequence) {
-        const char* what = lua_type(L_, -2) == LUA_TSTRING ? "mixes array elements and string keys" : "has keys that are neither strings nor 1..n";
+        const char* what = lua_type(L_, -2) == LUA_TSTRING ? "mixes array elements and string keys"
+                                                           : "has keys that are neither strings nor 1..n";
         lua_pop(L_, 2);
         return refuse(frame, std::string("the table ") + what);
       }
@@ -182,7 +196,8 @@ class Encoder {
       if (key_type != LUA_TSTRING) {
         lua_pop(L_, 2);
         if (key_type == LUA_TNUMBER) return refuse(frame, "the table mixes array elements and string keys");
-        return refuse(frame, std::string("a ") + lua_typename(L_, key_type) + " key cannot be represented in JSON");
+        return refuse(frame,
+                      std::string("a ") + lua_typename(L_, key_type) + " key cannot be represented in JSON");
       }
       const char* key = lua_tostring(L_, -2);
       Frame here{frame, table, key, 0};
@@ -206,8 +221,11 @@ class Encoder {
     while (yyjson_mut_val* key = yyjson_mut_obj_iter_next(&iterator)) {
       members.emplace_back(key, yyjson_mut_obj_iter_get_val(key));
     }
-    auto text = [](yyjson_mut_val* key) { return std::string_view(yyjson_mut_get_str(key), yyjson_mut_get_len(key)); };
-    std::sort(members.begin(), members.end(), [&](auto& a, auto& b) { return text(a.first) < text(b.first); });
+    auto text = [](yyjson_mut_val* key) {
+      return std::string_view(yyjson_mut_get_str(key), yyjson_mut_get_len(key));
+    };
+    std::sort(members.begin(), members.end(),
+              [&](auto& a, auto& b) { return text(a.first) < text(b.first); });
     yyjson_mut_val* out = yyjson_mut_obj(doc_);
     for (auto& [key, value] : members) yyjson_mut_obj_add(out, key, value);
     return out;
@@ -223,8 +241,8 @@ class Encoder {
 
 }  // namespace
 
-bool encode_json(lua_State* L, int index, const char* root, JsonEncoding encoding, JsonLayout layout, std::string* out,
-                 std::string* error) {
+bool encode_json(lua_State* L, int index, const char* root, JsonEncoding encoding, JsonLayout layout,
+                 std::string* out, std::string* error) {
   int top = lua_gettop(L);
   if (!lua_checkstack(L, 6)) {
     *error = std::string(root) + ": the Lua stack is full";

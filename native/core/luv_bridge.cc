@@ -52,7 +52,8 @@ bool look_up(void* library, const char* name, T* out) {
   return *out != nullptr;
 }
 
-// Runs a luv callback: function and arguments are on top of the main state. Returns the number of results, or minus the status.
+// Runs a luv callback: function and arguments are on top of the main state. Returns the number of results, or
+// minus the status.
 int run_callback(lua_State* L, int nargs, int nresults, int) {
   Runtime* runtime = Runtime::current();
   int function = lua_gettop(L) - nargs;
@@ -134,7 +135,8 @@ lua_State* acquire_thread_state() {
   return L;
 }
 
-// Stands in for each function of luv: notes whose callbacks it is given, then is that function. Upvalue 1: the function.
+// Stands in for each function of luv: notes whose callbacks it is given, then is that function. Upvalue 1:
+// the function.
 int attributed(lua_State* L) {
   int count = lua_gettop(L);
   for (int i = 1; i <= count; i++) {
@@ -169,7 +171,8 @@ void attribute_functions(lua_State* L) {
 void attribute_methods(lua_State* L) {
   lua_pushnil(L);
   while (lua_next(L, LUA_REGISTRYINDEX)) {
-    bool is_metatable = lua_type(L, -2) == LUA_TSTRING && std::string_view(lua_tostring(L, -2)).substr(0, 3) == "uv_";
+    bool is_metatable =
+        lua_type(L, -2) == LUA_TSTRING && std::string_view(lua_tostring(L, -2)).substr(0, 3) == "uv_";
     if (is_metatable && lua_istable(L, -1)) {
       if (lua_getfield(L, -1, "__index") == LUA_TTABLE) attribute_functions(L);
       lua_pop(L, 1);
@@ -178,7 +181,8 @@ void attribute_methods(lua_State* L) {
   }
 }
 
-// uv.walk of luv takes its function from the main state's stack, so it must be called there. Upvalue 1: luv's own.
+// uv.walk of luv takes its function from the main state's stack, so it must be called there. Upvalue 1: luv's
+// own.
 int walk(lua_State* L) {
   luaL_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);
@@ -203,7 +207,8 @@ int load_luv(lua_State* L) {
   const char* file = lua_tostring(L, lua_upvalueindex(1));
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return luaL_error(L, "luv is not there (%s); run: panto bootstrap", dlerror());
-  bool complete = look_up(library, "luv_set_loop", &luv.set_loop) && look_up(library, "luv_set_callback", &luv.set_callback) &&
+  bool complete = look_up(library, "luv_set_loop", &luv.set_loop) &&
+                  look_up(library, "luv_set_callback", &luv.set_callback) &&
                   look_up(library, "luv_set_thread", &luv.set_thread) &&
                   look_up(library, "luv_set_cthread", &luv.set_cthread) &&
                   look_up(library, "luv_set_thread_cb", &luv.set_thread_cb) &&

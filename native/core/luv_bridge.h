@@ -1,5 +1,5 @@
-// luv inside the runtime: loaded from the tree onto our loop, with a callback runner that survives every error and knows for which
-// extension a callback was registered.
+// luv inside the runtime: loaded from the tree onto our loop, with a callback runner that survives every
+// error and knows for which extension a callback was registered.
 #pragma once
 
 #include <string>

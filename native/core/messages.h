@@ -1,4 +1,5 @@
-// What crosses between the JS thread and the Lua thread: requests one way, events the other. Bytes only, copied in and out.
+// What crosses between the JS thread and the Lua thread: requests one way, events the other. Bytes only,
+// copied in and out.
 #pragma once
 
 #include <cstdint>
@@ -45,15 +46,15 @@ struct CancelTask {
 using Request = std::variant<InvokeBatch, ControlCall, CancelTask>;
 
 enum class EventKind {
-  kReady,        // the runtime has booted
-  kBootFailed,   // body: one line
-  kStarted,      // token's handler begins now
-  kUpdate,       // token, body: JSON of the partial result
-  kSettledText,  // token, body: the text a handler returned
-  kSettledJson,  // token, body: JSON of what a handler returned
-  kSettledError, // token, body: JSON {kind, message, where?, traceback?}
-  kPost,         // name, body: JSON; from the Lua side of the host
-  kProblem,      // body: JSON {extension, message, where?, traceback?}; an error that belongs to no call
+  kReady,         // the runtime has booted
+  kBootFailed,    // body: one line
+  kStarted,       // token's handler begins now
+  kUpdate,        // token, body: JSON of the partial result
+  kSettledText,   // token, body: the text a handler returned
+  kSettledJson,   // token, body: JSON of what a handler returned
+  kSettledError,  // token, body: JSON {kind, message, where?, traceback?}
+  kPost,          // name, body: JSON; from the Lua side of the host
+  kProblem,       // body: JSON {extension, message, where?, traceback?}; an error that belongs to no call
 };
 
 struct Event {

@@ -20,13 +20,16 @@ void close_delayed(DelayedWork* delayed) {
            [](uv_handle_t* handle) { delete static_cast<DelayedWork*>(handle->data); });
 }
 
-double hrtime_ms() { return static_cast<double>(uv_hrtime()) / 1e6; }
+double hrtime_ms() {
+  return static_cast<double>(uv_hrtime()) / 1e6;
+}
 
 // Protected. stack: Runtime
 int open_state(lua_State* L) {
   auto* runtime = static_cast<Runtime*>(lua_touserdata(L, 1));
   lua_pushboolean(L, 1);
-  lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");  // LUA_PATH and LUA_CPATH are the user's interpreter's, not ours
+  lua_setfield(L, LUA_REGISTRYINDEX,
+               "LUA_NOENV");  // LUA_PATH and LUA_CPATH are the user's interpreter's, not ours
   luaL_openlibs(L);
   lua_getglobal(L, LUA_LOADLIBNAME);
   lua_pushstring(L, runtime->options().module_path.c_str());
@@ -52,13 +55,16 @@ int open_state(lua_State* L) {
 
 Runtime::Runtime(RuntimeOptions options) : options_(std::move(options)) {}
 
-Runtime* Runtime::current() { return this_thread_runtime; }
+Runtime* Runtime::current() {
+  return this_thread_runtime;
+}
 
 bool Runtime::start(std::string* error) {
   int status = uv_loop_init(&loop_);
   if (status == 0) {
     async_.data = this;
-    status = uv_async_init(&loop_, &async_, [](uv_async_t* handle) { static_cast<Runtime*>(handle->data)->handle_inbox(); });
+    status = uv_async_init(&loop_, &async_,
+                           [](uv_async_t* handle) { static_cast<Runtime*>(handle->data)->handle_inbox(); });
   }
   if (status != 0) {
     *error = std::string("cannot start the Lua runtime: ") + uv_strerror(status);
@@ -82,7 +88,8 @@ bool Runtime::shutdown(int limit_ms) {
     life_ = Life::kStopping;
     uv_async_send(&async_);
   }
-  bool ended = life_changed_.wait_for(lock, std::chrono::milliseconds(limit_ms), [this] { return life_ == Life::kEnded; });
+  bool ended = life_changed_.wait_for(lock, std::chrono::milliseconds(limit_ms),
+                                      [this] { return life_ == Life::kEnded; });
   lock.unlock();
   // Also when the thread is lost: a child must not outlive us because its starter hangs.
   kill_children();
@@ -162,8 +169,8 @@ void Runtime::handle_inbox() {
   if (scheduler_->has_ready() || !deferred_.empty()) uv_async_send(&async_);
 }
 
-// Closes what Lua opened while the state is still whole, lets the loop finish what is under way (no callback reaches Lua any more),
-// then closes the state and what its finalizers closed.
+// Closes what Lua opened while the state is still whole, lets the loop finish what is under way (no callback
+// reaches Lua any more), then closes the state and what its finalizers closed.
 void Runtime::close_down() {
   closing_ = true;
   kill_children();
@@ -181,7 +188,9 @@ void Runtime::close_down() {
   uv_loop_close(&loop_);
 }
 
-double Runtime::now_ms() const { return hrtime_ms() - options_.clock_origin_ms + options_.time_origin_ms; }
+double Runtime::now_ms() const {
+  return hrtime_ms() - options_.clock_origin_ms + options_.time_origin_ms;
+}
 
 double Runtime::seconds_until(double deadline_ms) const {
   return (deadline_ms - (hrtime_ms() - options_.clock_origin_ms)) / 1000;

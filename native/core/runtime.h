@@ -1,7 +1,8 @@
 // The one Lua runtime of a process: a thread, its libuv loop, its lua_State.
 //
-// start(), send(), drain() and shutdown() may be called from any other thread; everything else belongs to the Lua thread. A
-// runtime whose thread does not come back in time is left behind with all it owns (it is never freed under a running thread).
+// start(), send(), drain() and shutdown() may be called from any other thread; everything else belongs to the
+// Lua thread. A runtime whose thread does not come back in time is left behind with all it owns (it is never
+// freed under a running thread).
 #pragma once
 
 #include <uv.h>
@@ -28,12 +29,12 @@ struct RuntimeOptions {
   std::string lua_dir;      // the Lua that ships with panto; panto/runtime/host.lua in it is run once at boot
   std::string module_path;  // package.path of the runtime's own modules and of the tree
   std::string module_cpath;
-  std::string luv_file;     // luv.so of the tree; may be absent
-  std::string log_file;     // where print, io.stdout and io.stderr go; empty: nowhere
+  std::string luv_file;  // luv.so of the tree; may be absent
+  std::string log_file;  // where print, io.stdout and io.stderr go; empty: nowhere
   std::string session;
   std::string cwd;
-  double clock_origin_ms;   // performance.now() + clock_origin_ms = uv_hrtime() in ms
-  double time_origin_ms;    // performance.timeOrigin
+  double clock_origin_ms;      // performance.now() + clock_origin_ms = uv_hrtime() in ms
+  double time_origin_ms;       // performance.timeOrigin
   std::function<void()> wake;  // called on the Lua thread when drain() has something new; must not block
 };
 

@@ -84,7 +84,8 @@ void release_anchor(lua_State* L, Token token) {
   lua_pop(L, 1);
 }
 
-// Closes the coroutines that stand in an await from the inside out. Protected: a __close may raise. stack: root
+// Closes the coroutines that stand in an await from the inside out. Protected: a __close may raise. stack:
+// root
 int close_chain(lua_State* L) {
   lua_State* root = lua_tothread(L, 1);
   if (panto_continuation(root) == coroutine_resumed) {
@@ -109,7 +110,9 @@ void Scheduler::open() {
   lua_rawsetp(L_, LUA_REGISTRYINDEX, &kToolsKey);
 }
 
-void Scheduler::push_tools(lua_State* L) { lua_rawgetp(L, LUA_REGISTRYINDEX, &kToolsKey); }
+void Scheduler::push_tools(lua_State* L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &kToolsKey);
+}
 
 Task* Scheduler::find(Token token) {
   auto found = tasks_.find(token);
@@ -234,7 +237,8 @@ void Scheduler::root_returned(Task* task, int status, int nresults) {
   }
   if (status != LUA_OK && task->failure.message.empty()) {
     // task_main itself failed: it could not keep the outcome.
-    const char* text = lua_type(task->root, -1) == LUA_TSTRING ? lua_tostring(task->root, -1) : "the task failed";
+    const char* text =
+        lua_type(task->root, -1) == LUA_TSTRING ? lua_tostring(task->root, -1) : "the task failed";
     task->failure.message = text;
     task->outcome = EventKind::kSettledError;
   }
@@ -247,13 +251,15 @@ void Scheduler::settle(Task* task) {
     // What was decided, not what came out.
     bool timeout = *task->cancelled == CancelReason::kTimeout;
     task->failure.kind = timeout ? "timeout" : "cancelled";
-    if (task->failure.message.empty() || task->failure.message == "cancelled") task->failure.message = task->failure.kind;
+    if (task->failure.message.empty() || task->failure.message == "cancelled")
+      task->failure.message = task->failure.kind;
   }
   if (!task->pending_update.empty()) {
     runtime_->send_event(Event{EventKind::kUpdate, task->token, {}, std::move(task->pending_update)});
   }
   Event event{task->outcome, task->token, {}, {}};
-  event.body = task->outcome == EventKind::kSettledError ? failure_json(task->failure, {}) : std::move(task->body);
+  event.body =
+      task->outcome == EventKind::kSettledError ? failure_json(task->failure, {}) : std::move(task->body);
   event.started_ms = task->started_ms;
   event.ended_ms = runtime_->now_ms();
 
@@ -276,7 +282,9 @@ void Scheduler::make_ready(Task* task) {
   ready_.push_back(Ready{task->token, nullptr});
 }
 
-void Scheduler::make_ready(lua_State* orphan) { ready_.push_back(Ready{0, orphan}); }
+void Scheduler::make_ready(lua_State* orphan) {
+  ready_.push_back(Ready{0, orphan});
+}
 
 void Scheduler::run_ready() {
   if (running_ready_ || chain_top() != nullptr || runtime_->closing()) return;
@@ -323,7 +331,8 @@ void Scheduler::cancel(const CancelTask& request) {
   if (task->state == Task::State::kAwaiting) make_ready(task);
 }
 
-// The end of the grace: the task is suspended (nothing runs while the loop turns), so its coroutines are closed from the inside out.
+// The end of the grace: the task is suspended (nothing runs while the loop turns), so its coroutines are
+// closed from the inside out.
 void Scheduler::close_task(Token token) {
   Task* task = find(token);
   if (task == nullptr) return;

@@ -42,8 +42,8 @@ class Scheduler {
   void make_ready(Task* task);
   // A coroutine outside every task that waits in an await.
   void make_ready(lua_State* orphan);
-  // Runs what is ready, and what becomes ready meanwhile, up to a bound; the rest waits for the next pass of the loop. Does
-  // nothing while a coroutine runs.
+  // Runs what is ready, and what becomes ready meanwhile, up to a bound; the rest waits for the next pass of
+  // the loop. Does nothing while a coroutine runs.
   void run_ready();
   bool has_ready() const { return !ready_.empty(); }
 

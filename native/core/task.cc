@@ -24,13 +24,15 @@ void take_tool_result(lua_State* L, Task* task) {
     case LUA_TSTRING:
     case LUA_TNUMBER: {
       size_t length = 0;
-      const char* text = lua_tolstring(L, kValueSlot, &length);  // a number is converted in place; may raise on memory
+      const char* text =
+          lua_tolstring(L, kValueSlot, &length);  // a number is converted in place; may raise on memory
       task->outcome = EventKind::kSettledText;
       task->body.assign(text, length);
       return;
     }
     case LUA_TTABLE:
-      if (encode_json(L, kValueSlot, "result", JsonEncoding::kToolResult, {}, &task->body, &task->failure.message)) {
+      if (encode_json(L, kValueSlot, "result", JsonEncoding::kToolResult, {}, &task->body,
+                      &task->failure.message)) {
         task->outcome = EventKind::kSettledJson;
       }
       return;
@@ -59,7 +61,8 @@ int task_finish(lua_State* L, int status, lua_KContext) {
     task->failure = Failure{"out_of_memory", "not enough memory", {}, {}};
   } else if (status == LUA_ERRERR) {
     // The message handler itself failed, or the stack is full: what it recorded so far is incomplete.
-    const char* text = lua_type(L, kValueSlot) == LUA_TSTRING ? lua_tostring(L, kValueSlot) : "error in error handling";
+    const char* text =
+        lua_type(L, kValueSlot) == LUA_TSTRING ? lua_tostring(L, kValueSlot) : "error in error handling";
     set_failure(task, text);
   }
   // LUA_ERRRUN: record_failure has filled task->failure.

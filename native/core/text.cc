@@ -5,7 +5,8 @@
 namespace panto {
 namespace {
 
-// What one lead byte allows (Unicode 15, table 3-7): how many continuation bytes, and the range of the first of them.
+// What one lead byte allows (Unicode 15, table 3-7): how many continuation bytes, and the range of the first
+// of them.
 struct Lead {
   int continuation_bytes;
   uint8_t first_low;

@@ -6,7 +6,8 @@
 extern "C" {
 #endif
 
-/* The continuation of the C function in which `co` yielded; NULL if it is not suspended or yielded from Lua code. */
+/* The continuation of the C function in which `co` yielded; NULL if it is not suspended or yielded from Lua
+ * code. */
 lua_KFunction panto_continuation(lua_State *co);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* Upstream's stand-alone interpreter as a function: `panto lua`. Runs on the thread that calls it, the main one.
-   What is ours: the tree stands first on package.path and package.cpath, and readline is looked up at run time, so that the
-   binary does not depend on it. */
+/* Upstream's stand-alone interpreter as a function: `panto lua`. Runs on the thread that calls it, the main
+   one. What is ours: the tree stands first on package.path and package.cpath, and readline is looked up at
+   run time, so that the binary does not depend on it. */
 #include "lprefix.h"
 
 #include <dlfcn.h>
@@ -34,13 +34,15 @@ static void open_libraries(lua_State *L) {
   lua_pop(L, 1);
 }
 
-/* GNU readline's or editline's calls; NULL until a terminal needs them and where neither library is installed. */
+/* GNU readline's or editline's calls; NULL until a terminal needs them and where neither library is
+ * installed. */
 static char *(*readline_read)(const char *);
 static void (*readline_remember)(const char *);
 
 static void find_readline(void) {
   if (!isatty(STDIN_FILENO)) return;
-  static const char *const names[] = {"libreadline.so.8", "libreadline.so.7", "libedit.so.2", "libedit.3.dylib"};
+  static const char *const names[] = {"libreadline.so.8", "libreadline.so.7", "libedit.so.2",
+                                      "libedit.3.dylib"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) continue;

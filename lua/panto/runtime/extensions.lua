@@ -52,7 +52,10 @@ return function(core, streams)
     if entry and entry.handle then
       return entry.handle
     elseif sources[owner] then
-      error("registering while a source is evaluated is refused: return an entry and register in its activate(ext)", 3)
+      error(
+        "registering while a source is evaluated is refused: return an entry and register in its activate(ext)",
+        3
+      )
     end
     error("panto.ext: no extension is running here", 3)
   end
@@ -241,7 +244,8 @@ return function(core, streams)
     local list, is_list = to_list(value)
     local found = panto.json.array {}
     for i, item in ipairs(list) do
-      local where = is_list and arguments.display .. ": item " .. i or arguments.display .. ": what it returned"
+      local where = is_list and arguments.display .. ": item " .. i
+        or arguments.display .. ": what it returned"
       local entry = normalize(item, where)
       entry.id, entry.source, entry.registered = new_id(), source, {}
       found[i] = { id = entry.id, name = entry.name, description = entry.description }

@@ -15,7 +15,10 @@ panto = setmetatable({
     ---@param text string
     ---@param level? "info"|"warn"|"error"
     notify = function(text, level)
-      core.post("notify", { text = tostring(text), level = level or "info", extension = extensions.current_name() })
+      core.post(
+        "notify",
+        { text = tostring(text), level = level or "info", extension = extensions.current_name() }
+      )
     end,
   },
 }, {

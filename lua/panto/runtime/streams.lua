@@ -36,7 +36,7 @@ return function(core)
 
   local warnings = true
   function warn(first, ...)
-    local message = table.concat({ first, ... })
+    local message = table.concat { first, ... }
     if message == "@on" or message == "@off" then
       warnings = message == "@on"
     elseif warnings and message:sub(1, 1) ~= "@" then
