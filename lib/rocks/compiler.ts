@@ -1,6 +1,6 @@
 // Finds a C compiler and compiles luv with it. The environment is not the user's: CC, CFLAGS, CPATH and their like have no effect.
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { compilerAdvice, SyncFailure } from './failure.js';
 import type { Tree } from './tree.js';
@@ -114,7 +114,6 @@ function firstErrorLine(output: string): string | undefined {
 function writeLog(tree: Tree, command: string[], output: string): string {
   const file = join(tree.privateDir, 'luv-build.log');
   try {
-    mkdirSync(tree.privateDir, { recursive: true });
     writeFileSync(file, `${command.map((word) => JSON.stringify(word)).join(' ')}\n${output}`);
     return `; whole log: ${file}`;
   } catch {
