@@ -1,133 +1,36 @@
-// The sync of the tree with the real compiler and real processes: what a first start, a second one and an unlucky one do.
-import { type ChildProcess, execFile, execFileSync, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+// The sync of the tree with the real compiler and real processes: a first start, one with nothing to do, one after a change.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { packageRoot } from '../lib/core/package-root.js';
-import {
-  luaVersion,
-  type SyncOptions,
-  type SyncResult,
-  syncTree,
-  type Tree,
-  treeAt,
-  treeIsCurrent,
-} from '../lib/rocks/index.js';
+import { luaVersion, type Tree, treeAt, treeIsCurrent } from '../lib/rocks/index.js';
 import { thisInstallation } from '../lib/rocks/installation.js';
+import {
+  dir,
+  failure,
+  home,
+  leftovers,
+  makeTree,
+  namespace,
+  program,
+  type Sync,
+  script,
+  symbols,
+  sync,
+  testWithMounts,
+} from './bootstrap-harness.js';
 
-const program = join(packageRoot, 'out/test/run-sync.js');
-const isRoot = process.getuid?.() === 0;
-// A mount namespace of our own: mounts made in it vanish with the process.
-const namespace = isRoot ? ['unshare', '--mount'] : ['unshare', '--map-root-user', '--mount'];
-const canMount =
-  spawnSync(namespace[0] ?? '', [...namespace.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
-const testWithMounts = canMount ? test : test.skip;
-if (!canMount)
-  console.warn('mounting is not permitted here: the tests of a full disk and a read-only mount are skipped');
-// Root without the right to overrule permissions is refused as anybody is.
-const asOrdinary = isRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
-
-interface Sync {
-  result: SyncResult;
-  progress: string[];
-}
-
-interface Started {
-  child: ChildProcess;
-  done: Promise<Sync>;
-}
-
-let dir: string;
-/** A home that was synced once; tests that change one take a copy. */
 let madeHome: string;
 let made: Tree;
 let madeLuv: Buffer;
-const children: ChildProcess[] = [];
-/** Those that outlived a sync that was killed. */
-const compilers: number[] = [];
 
 beforeAll(async () => {
-  const base = mkdtempSync(join(tmpdir(), 'panto-made-'));
-  madeHome = join(base, 'home');
-  made = treeAt(madeHome);
-  const first = await startSync({ pantoHome: madeHome }).done;
-  expect(first.result).toEqual({ kind: 'installed', tree: made });
-  madeLuv = readFileSync(made.luv);
+  ({ home: madeHome, tree: made, luv: madeLuv } = await makeTree());
 });
-
-afterAll(() => rmSync(join(madeHome, '..'), { recursive: true, force: true }));
-
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'panto-bootstrap-'));
-});
-
-afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  for (const pid of compilers.splice(0)) process.kill(pid, 'SIGKILL');
-  rmSync(dir, { recursive: true, force: true });
-});
-
-/** Starts the sync in a process of its own; `prefix` is a command that runs it. */
-function startSync(options: SyncOptions, { env = {}, prefix = [] as string[] } = {}): Started {
-  const [command = '', ...args] = [...prefix, process.execPath, program, JSON.stringify(options)];
-  let child!: ChildProcess;
-  const done = new Promise<Sync>((resolve, reject) => {
-    child = execFile(command, args, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
-      if (error) reject(new Error(`${error.message}\n${stderr}`));
-      else resolve(JSON.parse(stdout) as Sync);
-    });
-  });
-  // A test that kills the process does not wait for it.
-  done.catch(() => {});
-  children.push(child);
-  return { child, done };
-}
-
-const sync = (options: SyncOptions, how = {}) => startSync(options, how).done;
-
-/** The message of a sync that has to fail, checked to be one line. */
-async function failure(options: SyncOptions, how = {}): Promise<string> {
-  const { result } = await sync(options, how);
-  if (result.kind !== 'failed') throw new Error(`the sync did not fail but was ${result.kind}`);
-  expect(result.message).not.toMatch(/[\n\r]/);
-  return result.message;
-}
-
-/** A program that stands for the compiler. */
-function script(name: string, body: string): string {
-  const file = join(dir, name);
-  writeFileSync(file, `#!/bin/sh\n${body}\n`, { mode: 0o755 });
-  return file;
-}
-
-const leftovers = (tree: Tree) =>
-  readdirSync(tree.privateDir).filter((name) => !['cache', 'state.json'].includes(name));
-const symbols = (file: string) => execFileSync('nm', ['-D', file], { encoding: 'utf8' });
-const home = (name = 'home') => join(dir, name);
 
 function copyOfMade(): Tree {
   cpSync(madeHome, home(), { recursive: true });
   return treeAt(home());
-}
-
-async function waitFor(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(20);
 }
 
 describe('a first sync', () => {
@@ -283,159 +186,6 @@ describe('a tree that changed', () => {
     expect((await sync({ pantoHome: home(), compiler })).result.kind).toBe('installed');
     expect(readFileSync(tree.luv).equals(madeLuv)).toBe(true);
     expect(treeIsCurrent(tree)).toBe(true);
-  });
-});
-
-describe('a sync that cannot be done says why in one line', () => {
-  test('without a compiler: what to install', async () => {
-    const message = await failure({ pantoHome: home() }, { env: { PATH: `${dir}:.` } });
-    expect(message).toMatch(/^no C compiler \(cc, gcc, clang\) on the PATH/);
-    for (const part of [
-      'apt-get install gcc libc6-dev',
-      'apk add gcc musl-dev',
-      'dnf install',
-      'xcode-select --install',
-    ]) {
-      expect(message).toContain(part);
-    }
-    expect(leftovers(treeAt(home()))).toEqual([]);
-  });
-
-  test('a compiler that fails: its first error and where the whole output is', async () => {
-    const compiler = script(
-      'cc',
-      'echo "In file included from x:" >&2; echo "luv.c:1:2: error: no \u001b[31mluck" >&2; exit 1',
-    );
-    const message = await failure({ pantoHome: home(), compiler });
-    const log = join(treeAt(home()).privateDir, 'luv-build.log');
-    expect(message).toBe(`compiling luv with ${compiler} failed: luv.c:1:2: error: no  [31mluck; whole log: ${log}`);
-    expect(readFileSync(log, 'utf8')).toContain('In file included from x:');
-    // The next run with a good compiler is not hindered.
-    expect((await sync({ pantoHome: home() })).result.kind).toBe('installed');
-  });
-
-  test('a compiler without the C library’s headers: what to install', async () => {
-    const compiler = script('cc', 'echo "lua.h:13:10: fatal error: stdarg.h: No such file or directory" >&2; exit 1');
-    const message = await failure({ pantoHome: home(), compiler });
-    expect(message).toContain('stdarg.h: No such file or directory; the compiler is incomplete');
-    expect(message).toContain('libc6-dev');
-  });
-
-  test('a home that is a file', async () => {
-    writeFileSync(home('file'), '');
-    const message = await failure({ pantoHome: join(home('file'), '.local/share/panto') });
-    expect(message).toMatch(/^cannot create /);
-    expect(message).toContain(`: ${home('file')} is not a folder; move it away or set PANTO_HOME`);
-  });
-
-  test('a home without permission, and whose it is', async () => {
-    mkdirSync(home());
-    chmodSync(home(), 0o555);
-    const message = await failure({ pantoHome: home() }, { prefix: asOrdinary });
-    expect(message).toMatch(/^cannot write .*: permission denied; change its permissions or set PANTO_HOME/);
-    if (!isRoot) return;
-    chownSync(home(), 65534, 65534);
-    const foreign = await failure({ pantoHome: home() }, { prefix: asOrdinary });
-    expect(foreign).toContain(`permission denied (${home()} belongs to user 65534); run: sudo chown -R 0 '${home()}'`);
-    // Never the advice to take over what is not panto's.
-    const above = await failure({ pantoHome: join(home(), 'panto') }, { prefix: asOrdinary });
-    expect(above).toContain(`permission denied (${home()} belongs to user 65534) or set PANTO_HOME`);
-  });
-
-  test.each([';', '?'])('a home with a %s in it, which Lua’s search path cannot hold', async (character) => {
-    const message = await failure({ pantoHome: `${home()}${character}x` });
-    expect(message).toContain(`because of the "${character}" in it; set PANTO_HOME to another path`);
-    expect(existsSync(`${home()}${character}x`)).toBe(false);
-  });
-
-  test('an incomplete package', async () => {
-    const message = await failure({
-      pantoHome: home(),
-      installation: { ...thisInstallation(), parts: join(dir, 'absent') },
-    });
-    expect(message).toMatch(/^this panto is incomplete .*absent\/manifest\.json.*; install it again/);
-  });
-
-  // The first is too small for the headers, the second for the compiler's output.
-  testWithMounts.each(['64k', '420k'])('a disk of %s that is full', async (size) => {
-    mkdirSync(home());
-    const mount = 'mount -t tmpfs -o size="$1" none "$2" && shift 2 && exec "$@"';
-    const prefix = [...namespace, 'sh', '-c', mount, 'sh', size, home()];
-    const message = await failure({ pantoHome: home() }, { prefix });
-    expect(message).toMatch(/^cannot write .*: the disk is full; free about 5 MB or set PANTO_HOME/);
-  });
-
-  test('an interrupt', async () => {
-    const compiler = script('cc', 'exec sleep 1000');
-    const abort = new AbortController();
-    const result = await syncTree({
-      pantoHome: home(),
-      compiler,
-      signal: abort.signal,
-      onProgress: () => abort.abort(),
-    });
-    expect(result).toMatchObject({ kind: 'failed', message: 'interrupted while compiling luv' });
-    expect(leftovers(treeAt(home()))).toEqual([]);
-  });
-});
-
-describe('syncs that meet or die', () => {
-  test('two first starts at once end in one compile', async () => {
-    const compiler = script('cc', `echo x >> '${join(dir, 'compiles')}'; exec cc "$@"`);
-    const options = { pantoHome: home(), compiler };
-    const results = await Promise.all([sync(options), sync(options), sync(options)]);
-    expect(results.map(({ result }) => result.kind).sort()).toEqual(['installed', 'ready', 'ready']);
-    const waited = results.filter(({ result }) => result.kind === 'ready').flatMap(({ progress }) => progress);
-    for (const line of waited) expect(line).toMatch(/^waiting for another panto \(process \d+\) to prepare /);
-    expect(readFileSync(join(dir, 'compiles'), 'utf8')).toBe('x\n');
-    expect(treeIsCurrent(treeAt(home()))).toBe(true);
-    expect(leftovers(treeAt(home()))).toEqual([]);
-  });
-
-  test('one that waits takes over when the other is killed while it compiles', async () => {
-    const compiler = script('cc', `echo $$ > '${join(dir, 'started')}'; exec sleep 1000`);
-    const first = startSync({ pantoHome: home(), compiler });
-    await waitFor(() => existsSync(join(dir, 'started')) && statSync(join(dir, 'started')).size > 0);
-    const second = startSync({ pantoHome: home() });
-    await sleep(500);
-    compilers.push(Number(readFileSync(join(dir, 'started'), 'utf8')));
-    first.child.kill('SIGKILL');
-    const { result, progress } = await second.done;
-    expect(result.kind).toBe('installed');
-    expect(progress[0]).toContain(`(process ${first.child.pid})`);
-    expect(symbols(treeAt(home()).luv)).toMatch(/ T luaopen_luv$/m);
-    expect(leftovers(treeAt(home()))).toEqual([]);
-  });
-
-  test('a kill at any moment is healed by the next sync', async () => {
-    writeFileSync(join(dir, 'luv.so'), madeLuv);
-    const compiler = script('cc', `cp '${join(dir, 'luv.so')}' luv.so`);
-    const tree = treeAt(home());
-    const ends: string[] = [];
-    for (let delay = 40; delay <= 280; delay += 15) {
-      rmSync(tree.luv, { force: true });
-      const started = startSync({ pantoHome: home(), compiler });
-      await sleep(delay);
-      started.child.kill('SIGKILL');
-      ends.push(
-        await started.done.then(
-          ({ result }) => result.kind,
-          () => 'killed',
-        ),
-      );
-      if (ends.at(-1) === 'killed') {
-        const { result } = await sync({ pantoHome: home(), compiler });
-        expect([delay, result.kind]).toEqual([delay, expect.stringMatching(/^(ready|installed)$/)]);
-      }
-      expect([delay, treeIsCurrent(tree)]).toEqual([delay, true]);
-      expect(createHash('sha256').update(readFileSync(tree.luv)).digest('hex')).toBe(
-        createHash('sha256').update(madeLuv).digest('hex'),
-      );
-    }
-    expect(ends).toContain('killed');
-    // A kill after the last file leaves a lock and a folder, and the tree is current; who has work to do next removes them.
-    expect((await sync({ pantoHome: home(), compiler, force: true })).result.kind).toBe('installed');
-    expect(leftovers(tree)).toEqual([]);
   });
 });
 
