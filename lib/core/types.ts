@@ -144,13 +144,54 @@ export type TurnEvent =
   | { type: 'tool_input'; id: string; name: string; delta: string }
   | { type: 'tool_call'; id: string; name: string; input: string }
   | { type: 'done'; message: AssistantMessage; usage: Usage; stop: 'end' | 'tool_calls' | 'length' | 'refused' };
-export interface Message {
-  readonly role: 'user' | 'assistant' | 'tool';
-  readonly content: Json /** the provider's own data, round-tripped */;
+/**
+ * The conversation. All results of one turn stand in ONE tool message, in the order of the calls; every call has exactly one.
+ * `opaque` is the provider's own data (signatures, item ids), kept and handed back untouched.
+ */
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+export interface UserMessage {
+  readonly role: 'user';
+  readonly content: CallContent;
   readonly opaque?: Json;
 }
-export interface AssistantMessage extends Message {
+export interface AssistantMessage {
   readonly role: 'assistant';
+  readonly content: readonly AssistantPart[];
+  readonly opaque?: Json;
+}
+export interface ToolMessage {
+  readonly role: 'tool';
+  readonly content: readonly ToolResultPart[];
+  readonly opaque?: Json;
+}
+export type AssistantPart = TextPart | ThinkingPart | ToolCallPart;
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+  readonly opaque?: Json;
+}
+export interface ThinkingPart {
+  readonly type: 'thinking';
+  readonly text: string;
+  readonly opaque?: Json;
+}
+export interface ToolCallPart {
+  readonly type: 'tool_call';
+  /** In `done` the provider's id; in the conversation one that is unique in the session (the same, where it was). */
+  readonly id: string;
+  readonly name: string;
+  /** In `done` the JSON text as sent; in the conversation the same, or `{}` where it was no JSON object, so that a resend is valid. */
+  readonly input: string;
+  readonly opaque?: Json;
+}
+export interface ToolResultPart {
+  readonly type: 'tool_result';
+  readonly id: string;
+  readonly name: string;
+  readonly is_error: boolean;
+  /** What the model sees, also for a failed call. */
+  readonly content: CallContent;
+  readonly details?: Json;
 }
 export interface Usage {
   input: number;
