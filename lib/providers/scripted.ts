@@ -61,7 +61,6 @@ const SCRIPT_SCHEMA: Json = {
                 input_text: { type: 'string' },
                 id: { type: 'string' },
               },
-              not: { required: ['input', 'input_text'] },
             },
           },
         },
