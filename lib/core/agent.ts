@@ -249,7 +249,8 @@ export class Agent {
       try {
         listener(event);
       } catch (error) {
-        process.emitWarning(error instanceof Error ? error : String(error));
+        const { message, traceback = '' } = toCallError(error, '');
+        process.emitWarning(`a listener of agent events failed: ${message}`, { detail: traceback });
       }
     }
   }
