@@ -144,13 +144,56 @@ export type TurnEvent =
   | { type: 'tool_input'; id: string; name: string; delta: string }
   | { type: 'tool_call'; id: string; name: string; input: string }
   | { type: 'done'; message: AssistantMessage; usage: Usage; stop: 'end' | 'tool_calls' | 'length' | 'refused' };
-export interface Message {
-  readonly role: 'user' | 'assistant' | 'tool';
-  readonly content: Json /** the provider's own data, round-tripped */;
+/**
+ * The conversation. All results of one turn stand in ONE tool message, in the order of the calls; every call has exactly one.
+ * `opaque` is the provider's own data (signatures, item ids), kept and handed back untouched.
+ */
+export type Message = UserMessage | AssistantMessage | ToolMessage;
+export interface UserMessage {
+  readonly role: 'user';
+  readonly content: CallContent;
   readonly opaque?: Json;
 }
-export interface AssistantMessage extends Message {
+export interface AssistantMessage {
   readonly role: 'assistant';
+  readonly content: readonly AssistantPart[];
+  readonly opaque?: Json;
+}
+export interface ToolMessage {
+  readonly role: 'tool';
+  readonly content: readonly ToolResultPart[];
+  readonly opaque?: Json;
+}
+export type AssistantPart = TextPart | ThinkingPart | ToolCallPart;
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+  readonly opaque?: Json;
+}
+export interface ThinkingPart {
+  readonly type: 'thinking';
+  readonly text: string;
+  readonly opaque?: Json;
+}
+export interface ToolCallPart {
+  readonly type: 'tool_call';
+  /** In `done` the provider's id; in the conversation one that is unique in the session (the same, where it was). */
+  readonly id: string;
+  readonly name: string;
+  /** In `done` the JSON text as sent; in the conversation the same, or `{}` where it was no JSON object, so that a resend is valid. */
+  readonly input: string;
+  /** The provider's own id, where the call had to get another. */
+  readonly provider_id?: string;
+  readonly opaque?: Json;
+}
+export interface ToolResultPart {
+  readonly type: 'tool_result';
+  readonly id: string;
+  readonly name: string;
+  readonly is_error: boolean;
+  /** What the model sees, also for a failed call. */
+  readonly content: CallContent;
+  readonly details?: Json;
 }
 export interface Usage {
   input: number;
@@ -170,12 +213,16 @@ export interface AgentOptions {
   cwd?: string;
   /** false: groups run one after another, in order of each group's first call; a batch is still one batch, run in order. */
   parallelTools?: boolean;
+  /** Requests to the model in one run; default 100. */
   maxTurns?: number;
   /** Worker threads for native tools; default 4. */
   workers?: number;
   /** Default for tools that name none; 120 s. */
   toolTimeoutMs?: number;
+  /** Handed to the provider with every request (TurnRequest.options). */
+  requestOptions?: Json;
 }
+
 /** Hooks of the host around a turn; extensions and permissions are users of them. Order: parse, prepare, validate, batch, call, validate again. */
 export interface Gates {
   input?(text: CallContent): Promise<{ input?: CallContent } | { refuse: string }>;
@@ -191,10 +238,17 @@ export interface Gates {
 }
 
 export type AgentEvent =
-  | { type: 'turn_start' | 'turn_end'; turn: number }
+  | { type: 'turn_start'; turn: number }
+  /** `stop`: why the model stopped; absent where the turn was aborted or failed. */
+  | { type: 'turn_end'; turn: number; usage?: Usage; stop?: 'end' | 'tool_calls' | 'length' | 'refused' }
   | { type: 'message'; message: Message }
   | { type: 'delta'; event: TurnEvent }
+  /** `input`: the parsed arguments, or their text where they are no JSON. */
   | { type: 'tool_call'; id: string; name: string; input: Json; at: number }
   | { type: 'tool_update'; id: string; partial: CallContent; at: number }
   | { type: 'tool_result'; id: string; name: string; result: CallResult; startedMs: number; endedMs: number }
+  /** What a native tool wrote to its standard streams. */
+  | { type: 'tool_output'; name: string; text: string }
+  /** Tools that were taken out because their schema is bad. */
+  | { type: 'tools_refused'; refused: readonly Refusal[] }
   | { type: 'agent_end'; reason: 'done' | 'aborted' | 'failed' | 'max_turns'; error?: CallError };
