@@ -229,6 +229,22 @@ describe.each(SURFACES)('a stream of the %s service', (surface) => {
       expect(JSON.stringify(bodies[1])).toContain('12345678901234567890');
   });
 
+  test.each(['garbage', '{"error":', '{"strange":true}'])('a stream that begins with %j is one line', async (text) => {
+    const { url, bodies } = await serve(stream(`data: ${text}\n\n`));
+    const turn = await runTurn(await providerAt(surface, url), 'hello');
+    expect(turn.error?.message).toMatch(
+      `${surface}: it sent what the protocol does not know: ${text}; gave up after 3`,
+    );
+    expect(bodies).toHaveLength(3);
+  });
+
+  test('a tool without parameters needs no arguments', async () => {
+    const { url } = await serve(stream(toolCall(surface, '')));
+    const tools = [{ name: 'write', description: 'Writes', inputSchema: { type: 'object' } }];
+    const turn = await runTurn(await providerAt(surface, url), request([{ role: 'user', content: 'go' }], { tools }));
+    expect(callsOf(turn.done?.message).map(({ input }) => input)).toEqual(['{}']);
+  });
+
   test.each(['{"path": "a.txt", "content": "hal', ''])(
     'a call cut off by the length limit at %j says so',
     async (input) => {
