@@ -267,3 +267,16 @@ export function guardProcess(): void {
     expect(lost).toEqual([]);
   });
 }
+
+/** Servers that are closed after each test. */
+export function testServers(): (...scripts: Parameters<typeof sseServer>) => Promise<Recorder> {
+  const open: Recorder[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((server) => server.close()));
+  });
+  return async (...scripts) => {
+    const server = await sseServer(...scripts);
+    open.push(server);
+    return server;
+  };
+}
