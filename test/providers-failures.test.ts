@@ -1,3 +1,4 @@
+// What services answer when they do not answer, sent by a hand-written server on loopback.
 import { data, event, recorded, whole } from './providers-recordings.js';
 import {
   answer,

@@ -1,3 +1,4 @@
+// What the wire formats say and want to hear, with a hand-written server on loopback.
 import { createProvider } from '../lib/providers/index.js';
 import { chunk, event, recorded, toolCall, whole } from './providers-recordings.js';
 import {

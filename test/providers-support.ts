@@ -1,4 +1,4 @@
-// Helpers of the provider tests: a hand-written SSE server, a clock that does not wait, and strict checkers of the requests.
+// What the provider tests share: a hand-written SSE server, a clock that does not wait, and strict checkers of the requests.
 import {
   createServer,
   request as httpRequest,

@@ -1,3 +1,4 @@
+// What the network does to a stream, replayed byte by byte by a hand-written server on loopback.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bytes, packets, recorded, toolCall, unfinished, whole } from './providers-recordings.js';
 import { guardProcess, providerAt, request, runTurn, SURFACES, stream, testServers } from './providers-support.js';
@@ -69,8 +70,8 @@ describe.each(SURFACES)('a stream of the %s service', (surface) => {
   test('silence in the middle of the answer ends the turn with an error', async () => {
     const { closed, script } = unfinished(recorded[surface]('Half of the answer').events);
     const { url } = await serve(script);
-    const turn = await runTurn(await providerAt(surface, url, { stallMs: 150 }), 'hello');
-    expect(turn.error?.message).toBe(`${surface}: no byte came for 0.2 s, the request was given up`);
+    const turn = await runTurn(await providerAt(surface, url, { stallMs: 400 }), 'hello');
+    expect(turn.error?.message).toBe(`${surface}: no byte came for 0.4 s, the request was given up`);
     expect(turn.text).toBe('Half of the answer');
     await closed;
   });
@@ -88,25 +89,26 @@ describe.each(SURFACES)('a stream of the %s service', (surface) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const piece of [...events, ': ping\n\n', ': ping\n\n', ...end]) {
         response.write(piece);
-        await sleep(60);
+        await sleep(200);
       }
       response.end();
     });
-    const turn = await runTurn(await providerAt(surface, url, { stallMs: 300 }), 'hello');
+    const turn = await runTurn(await providerAt(surface, url, { stallMs: 1000 }), 'hello');
     expect(turn.error).toBeUndefined();
     expect(turn.text).toBe('Slow but alive, all the time');
   });
 
   test('a reader that takes its time is not a stalled server', async () => {
     const { url } = await serve(stream(whole(surface, 'Patience pays off.')));
-    const provider = await providerAt(surface, url, { stallMs: 50 });
+    const provider = await providerAt(surface, url, { stallMs: 400 });
     let text = '';
     for await (const event of provider.stream(
       request([{ role: 'user', content: 'hello' }]),
       new AbortController().signal,
     )) {
-      if (event.type === 'text') text += event.delta;
-      await sleep(120);
+      if (event.type !== 'text') continue;
+      if (text === '') await sleep(600);
+      text += event.delta;
     }
     expect(text).toBe('Patience pays off.');
   });
