@@ -1,5 +1,6 @@
 // The agent: a conversation, its tools, and the loop request → calls → results → next request.
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { CallAbort, isAbort, untilAborted } from './abort.js';
 import { CallIds } from './call-ids.js';
 import { pairResults } from './history.js';
@@ -236,7 +237,10 @@ export class Agent {
   }
 
   #signal(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+    const either = AbortSignal.any(signal ? [signal, this.#closing.signal] : [this.#closing.signal]);
+    // Each call of a turn may listen; Node warns of a leak from the eleventh on.
+    setMaxListeners(0, either);
+    return either;
   }
 
   /** A listener that throws is reported and stops nothing. */
@@ -245,7 +249,8 @@ export class Agent {
       try {
         listener(event);
       } catch (error) {
-        process.emitWarning(error instanceof Error ? error : String(error));
+        const { message, traceback = '' } = toCallError(error, '');
+        process.emitWarning(`a listener of agent events failed: ${message}`, { detail: traceback });
       }
     }
   }

@@ -49,7 +49,10 @@ function loadAjv(): ReturnType<typeof importAjv> {
 }
 
 async function importAjv() {
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  // In the bundle, a CommonJS module has its default export only.
+  const {
+    default: { Ajv2020 },
+  } = await import('ajv/dist/2020.js');
   return new Ajv2020({
     allErrors: true,
     // Keywords that ajv does not know are annotations, as the draft says; so is `format`.

@@ -17,11 +17,12 @@ export interface PoolCall extends Omit<RunRequest, 'type'> {
   readonly signal: AbortSignal;
   onStart(): void;
   onUpdate(partial: CallContent): void;
+  /** Called once, whatever happens. */
+  onResult(result: CallResult): void;
 }
 
 interface Job {
   readonly call: PoolCall;
-  settle(result: CallResult): void;
   end(): void;
 }
 
@@ -45,27 +46,20 @@ export class WorkerPool {
   }
 
   /**
-   * Runs one call. `result` never rejects; `ended` resolves when nothing of the call runs any more, which is later than the result
-   * where a worker had to be terminated.
+   * Runs one call. Resolves when nothing of it runs any more, which is later than its result where a worker had to be terminated.
+   * Never rejects.
    */
-  run(call: PoolCall): { readonly result: Promise<CallResult>; readonly ended: Promise<void> } {
-    let settle: Job['settle'] = () => {};
-    let end: Job['end'] = () => {};
-    const result = new Promise<CallResult>((resolve) => {
-      settle = resolve;
-    });
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const job: Job = { call, settle, end };
-    if (this.#disposed) {
-      refuse(job, 'the agent has been closed');
-    } else {
+  run(call: PoolCall): Promise<void> {
+    return new Promise((end) => {
+      const job: Job = { call, end };
+      if (this.#disposed) {
+        refuse(job, 'the agent has been closed');
+        return;
+      }
       this.#queue.push(job);
       call.signal.addEventListener('abort', () => this.#withdraw(job), { once: true });
       this.#serve();
-    }
-    return { result, ended };
+    });
   }
 
   /** Ends every thread and every call. */
@@ -81,7 +75,7 @@ export class WorkerPool {
     if (index < 0) return;
     this.#queue.splice(index, 1);
     const { kind, message } = job.call.signal.reason as CallAbort;
-    job.settle(failure(kind, message, { where: job.call.tool }));
+    job.call.onResult(failure(kind, message, { where: job.call.tool }));
     job.end();
   }
 
@@ -124,6 +118,8 @@ class PooledWorker {
     this.#thread = new Worker(distUrl('core/worker'), {
       stdout: true,
       stderr: true,
+      // The process's own flags may not fit a worker (`node --input-type=module -e …`).
+      execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     for (const stream of [this.#thread.stdout, this.#thread.stderr]) {
@@ -151,7 +147,7 @@ class PooledWorker {
     if (job) {
       const { signal, tool } = job.call;
       const abort = signal.aborted ? (signal.reason as CallAbort) : undefined;
-      job.settle(failure(abort?.kind ?? 'cancelled', abort?.message ?? reason, { where: tool }));
+      job.call.onResult(failure(abort?.kind ?? 'cancelled', abort?.message ?? reason, { where: tool }));
     }
     this.#leave();
     await this.#thread.terminate();
@@ -167,7 +163,7 @@ class PooledWorker {
     }
     this.#job = undefined;
     this.#thread.unref();
-    job.settle(message.result);
+    job.call.onResult(message.result);
     job.end();
     this.#hooks.onIdle();
   }
@@ -185,7 +181,7 @@ class PooledWorker {
     const job = this.#job;
     this.#job = undefined;
     const outOfMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
-    job?.settle(
+    job?.call.onResult(
       failure(outOfMemory ? 'out_of_memory' : 'failed', `its worker thread ended: ${errorMessage(error)}`, {
         where: job.call.tool,
       }),
@@ -206,6 +202,6 @@ class PooledWorker {
 }
 
 function refuse(job: Job, reason: string): void {
-  job.settle(failure('cancelled', reason, { where: job.call.tool }));
+  job.call.onResult(failure('cancelled', reason, { where: job.call.tool }));
   job.end();
 }
