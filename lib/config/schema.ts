@@ -55,7 +55,7 @@ const section = (description: string, properties: Readonly<Record<string, Schema
 });
 const glob: Schema = { pattern: GLOB_PATTERN, 'x-unit': 'glob' };
 
-export const configSchema = {
+export const configSchema: Schema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'config.toml of panto',
   ...section('The user’s config.toml, or .panto/config.toml of a project.', {
@@ -156,7 +156,7 @@ export const configSchema = {
       }),
     },
   }),
-} as const satisfies Schema;
+};
 
 /** Keys people write that do not exist, with what to write instead; `*` stands for any name. */
 export const unknownKeyHints: Readonly<Record<string, string>> = {

@@ -26,6 +26,22 @@ export async function fingerprint(places: readonly string[]): Promise<Fingerprin
   let files = 0;
   let bytes = 0;
 
+  const hashFile = async (path: string): Promise<string> => {
+    const hash = createHash('sha256');
+    try {
+      for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+        // Counted as read: the size that a file system gives need not be true.
+        bytes += chunk.length;
+        if (bytes > MAX_BYTES) break;
+        hash.update(chunk);
+      }
+    } catch (error) {
+      throw unreadable(path, error as NodeJS.ErrnoException);
+    }
+    if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES / 1024 / 1024} MiB, too much to check: ${path}`);
+    return hash.digest('hex');
+  };
+
   const visit = async (place: number, path: string, name: string, ancestors: readonly string[]): Promise<void> => {
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ELOOP') return undefined;
@@ -44,9 +60,7 @@ export async function fingerprint(places: readonly string[]): Promise<Fingerprin
     }
     if (found === undefined && !(await exists(path))) return;
     files += 1;
-    bytes += found?.size ?? 0;
     if (files > MAX_FILES) throw new Error(`more than ${MAX_FILES} files, too many to check: ${path}`);
-    if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES / 1024 / 1024} MiB, too much to check: ${path}`);
     counts[place]! += 1;
     // A link to nothing and a pipe have no content that could be loaded; that they are there is part of the hash.
     const content = found === undefined ? 'dangling' : found.isFile() ? await hashFile(path) : 'special';
@@ -65,16 +79,6 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  } catch (error) {
-    throw unreadable(path, error as NodeJS.ErrnoException);
-  }
-  return hash.digest('hex');
 }
 
 function unreadable(path: string, error: NodeJS.ErrnoException): Error {
