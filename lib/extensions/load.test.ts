@@ -246,11 +246,11 @@ describe('native tools', () => {
       candidate('user', 'dir', 'u.lua'),
       await native('user', 'gooe.mjs', tool('good')),
     ];
-    const { tools, states, lines } = await load({ candidates, host, nativeTimeoutMs: 2000 });
+    const { tools, states, lines } = await load({ candidates, host, nativeTimeoutMs: 6000 });
     expect(tools.map(({ name }) => name)).toEqual(['good']);
     expect(states.map(({ status }) => status)).toEqual(['failed', 'failed', 'loaded', 'loaded', 'failed']);
     expect(lines).toEqual([
-      'loop.mjs: importing it did not end within 2000 ms',
+      'loop.mjs: importing it did not end within 6000 ms',
       'exit.mjs: importing it ended its thread (exit code 3)',
       'gooe.mjs: the name "good" is already taken by good.mjs; the first stays',
     ]);

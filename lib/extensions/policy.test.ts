@@ -244,21 +244,21 @@ describe('against a second, naive implementation', () => {
     return best;
   }
 
-  test('20 000 random rule lists and names are resolved alike, to the very rule', async () => {
+  test('18 000 names against 600 random rule lists are resolved alike, to the very rule', async () => {
     const next = numbers(20_240_607);
     const pick = (from: readonly string[]): string => from[next(from.length)]!;
     const join = (from: readonly string[]): string => Array.from({ length: 1 + next(4) }, () => pick(from)).join('.');
     const segments = ['**', '**', '*', '*', 'a', 'b', 'ab', 'a*', '*b', 'a?', '??', '-*', '*a*', '?*', '*-?'];
     const names = ['a', 'b', 'ab', 'ba', 'aab', '-', '-a', 'a-b', '_', 'abab'];
     let matches = 0;
-    for (let round = 0; round < 2000; round++) {
+    for (let round = 0; round < 600; round++) {
       const rules = rulesOf({
         base: { deny: [join(segments)] },
         user: { allow: [join(segments), join(segments)], deny: [join(segments), join(segments)] },
         project: { allow: [join(segments)], deny: next(2) === 0 ? [join(segments)] : [] },
       });
       const policy = await compilePolicy(rules);
-      for (let i = 0; i < 10; i++) {
+      for (let i = 0; i < 30; i++) {
         const name = join(names);
         const { allowed, rule } = policy.resolve(name);
         const expected = naiveResolve(rules, name);
@@ -267,6 +267,6 @@ describe('against a second, naive implementation', () => {
         if (allowed !== (expected?.effect !== 'deny')) throw new Error(`${name}: allowed is ${allowed}`);
       }
     }
-    expect(matches).toBeGreaterThan(5000);
+    expect(matches).toBeGreaterThan(4000);
   });
 });
