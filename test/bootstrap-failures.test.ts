@@ -1,10 +1,11 @@
 // A sync that cannot be done says why and what to do, in one line.
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { syncTree, treeAt } from '../lib/rocks/index.js';
 import { thisInstallation } from '../lib/rocks/installation.js';
 import {
   asOrdinary,
+  compilers,
   dir,
   failure,
   home,
@@ -14,6 +15,7 @@ import {
   script,
   sync,
   testWithMounts,
+  waitFor,
 } from './bootstrap-harness.js';
 
 describe('a sync that cannot be done says why in one line', () => {
@@ -95,16 +97,15 @@ describe('a sync that cannot be done says why in one line', () => {
     expect(message).toMatch(/^cannot write .*: the disk is full; free about 5 MB or set PANTO_HOME/);
   });
 
-  test('an interrupt', async () => {
-    const compiler = script('cc', 'exec sleep 1000');
+  test('an interrupt, without a wait for what the compiler has started', async () => {
+    const part = join(dir, 'part');
+    const compiler = script('cc', `sleep 1000 & echo $! > '${part}'; wait`);
     const abort = new AbortController();
-    const result = await syncTree({
-      pantoHome: home(),
-      compiler,
-      signal: abort.signal,
-      onProgress: () => abort.abort(),
-    });
-    expect(result).toMatchObject({ kind: 'failed', message: 'interrupted while compiling luv' });
+    const syncing = syncTree({ pantoHome: home(), compiler, signal: abort.signal });
+    await waitFor(() => existsSync(part) && statSync(part).size > 0);
+    compilers.push(Number(readFileSync(part, 'utf8')));
+    abort.abort();
+    expect(await syncing).toMatchObject({ kind: 'failed', message: 'interrupted while compiling luv' });
     expect(leftovers(treeAt(home()))).toEqual([]);
   });
 });

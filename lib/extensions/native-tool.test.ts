@@ -114,8 +114,8 @@ test.each([
   await expect(read(source, 300)).rejects.toThrow('tools/x.mjs: importing it did not end within 300 ms');
 });
 
-test('a file that eats memory costs its thread, not the process', async () => {
-  await expect(read('const all = [];\nfor (;;) all.push(new Array(1e7).fill({}));\n')).rejects.toThrow(
+test('a file that eats memory bit by bit costs its thread, not the process', async () => {
+  await expect(read('const all = [];\nfor (;;) all.push(new Array(1e5).fill({}));\n')).rejects.toThrow(
     'tools/x.mjs: importing it ran out of memory',
   );
 });

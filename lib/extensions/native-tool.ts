@@ -1,5 +1,6 @@
 // Reads the declaration of a native tool (`tools/NAME.mjs`: exports `tool` and `run`) without running its code on the main thread:
-// importing it may loop, exit, print or exhaust its memory, and must cost no more than that tool.
+// importing it may loop, exit, print or exhaust its memory, and must cost no more than that tool. (V8 itself ends the process when one
+// single allocation leaps far over a thread's limit; only a process of its own could contain that.)
 import { execFile } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';

@@ -49,7 +49,7 @@ export async function compileLuv(
   if (status === '0') return join(workDir, 'luv.so');
   if (signal?.aborted) throw new SyncFailure('interrupted while compiling luv');
   if (/No space left on device/.test(output)) {
-    throw Object.assign(new Error(), { code: 'ENOSPC', path: workDir });
+    throw Object.assign(new Error('the compiler ran out of space'), { code: 'ENOSPC', path: workDir });
   }
   const firstError = firstErrorLine(output) ?? `it ended with ${status}`;
   // The stub of macOS, and a compiler without the C library's headers, assembler or linker.
@@ -95,7 +95,13 @@ function run(
     };
     child.stdout.setEncoding('utf8').on('data', keep);
     child.stderr.setEncoding('utf8').on('data', keep);
-    child.on('error', (error) => (signal?.aborted ? undefined : reject(error)));
+    child.on('error', (error) => {
+      if (!signal?.aborted) return reject(error);
+      // The compiler is dead; what it started ends by itself and is not waited for.
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve({ status: 'SIGKILL', output });
+    });
     child.on('close', (code, killedBy) => resolve({ status: String(code ?? killedBy), output }));
   });
 }

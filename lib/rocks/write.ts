@@ -1,5 +1,15 @@
 // How anything gets into a tree: written under a temporary name in `.panto/`, then renamed into place.
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Tree } from './tree.js';
 
@@ -23,9 +33,9 @@ export function makeFolder(path: string): void {
     mkdirSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' && dirname(path) !== path) {
+    if (code === 'ENOENT' && !existsSync(dirname(path))) {
       makeFolder(dirname(path));
-      mkdirSync(path);
+      makeFolder(path);
     } else if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
       throw error;
     }

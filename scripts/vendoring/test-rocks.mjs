@@ -63,7 +63,8 @@ async function compile({ name, folder, sources }, dir, include) {
   const temporary = join(dir, `.${name}.so.${process.pid}`);
   const args = ['-O2', '-fPIC', ...link, `-I${include}`, '-o', temporary, ...sources(from)];
   await promisify(execFile)('cc', args, { cwd: from }).catch((error) => {
-    throw new Error(`${name}: ${(error.stderr || error.message).trim()}`);
+    const lines = (error.stderr || error.message).trim().split('\n');
+    throw new Error(`${name}: ${lines.find((line) => /\berror\b/.test(line)) ?? lines[0]}`);
   });
   renameSync(temporary, join(dir, `${name}.so`));
 }
