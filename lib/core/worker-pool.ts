@@ -116,15 +116,10 @@ class PooledWorker {
     this.#hooks = hooks;
     this.#onOutput = onOutput;
     this.#thread = new Worker(distUrl('core/worker'), {
-      stdout: true,
-      stderr: true,
       // The process's own flags may not fit a worker (`node --input-type=module -e …`).
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
-    for (const stream of [this.#thread.stdout, this.#thread.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => this.#onOutput?.(this.#job?.call.tool ?? '', text));
-    }
     this.#thread.on('message', (message: FromWorker) => this.#receive(message));
     this.#thread.on('error', (error) => this.#die(error));
     this.#thread.on('exit', (code) => this.#die(new Error(`exited with code ${code}`)));
@@ -155,6 +150,10 @@ class PooledWorker {
   }
 
   #receive(message: FromWorker): void {
+    if (message.type === 'output') {
+      this.#onOutput?.(message.tool, message.text);
+      return;
+    }
     const job = this.#job;
     if (!job || message.id !== job.call.id) return;
     if (message.type === 'update') {
