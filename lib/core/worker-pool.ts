@@ -1,10 +1,10 @@
 // Worker threads for native tools. The pool grows to its limit, further calls queue; a worker serves one call at a time and is
 // used again. A call that does not stop when told to loses its worker; a worker that dies takes one call with it, no other.
 import { Worker } from 'node:worker_threads';
-import type { CallAbort } from './abort.js';
+import { CallAbort } from './abort.js';
 import { distUrl } from './package-root.js';
 import { errorMessage, failure } from './results.js';
-import type { CallContent, CallResult } from './types.js';
+import type { CallContent, CallError, CallResult } from './types.js';
 import type { FromWorker, RunRequest, ToWorker } from './worker-protocol.js';
 
 /** How long `run` may take to return once its signal is aborted. */
@@ -12,6 +12,8 @@ const STOP_GRACE_MS = 500;
 
 /** A tool that needs more than this has run away; without a limit it would take the machine with it. */
 const MAX_HEAP_MB = 1024;
+
+const CLOSED = 'the agent has been closed';
 
 export interface PoolCall extends Omit<RunRequest, 'type'> {
   readonly signal: AbortSignal;
@@ -53,7 +55,7 @@ export class WorkerPool {
     return new Promise((end) => {
       const job: Job = { call, end };
       if (this.#disposed) {
-        refuse(job, 'the agent has been closed');
+        refuse(job, 'cancelled', CLOSED);
         return;
       }
       this.#queue.push(job);
@@ -65,8 +67,8 @@ export class WorkerPool {
   /** Ends every thread and every call. */
   async dispose(): Promise<void> {
     this.#disposed = true;
-    for (const job of this.#queue.splice(0)) refuse(job, 'the agent has been closed');
-    await Promise.all([...this.#all].map((worker) => worker.terminate('the agent has been closed')));
+    for (const job of this.#queue.splice(0)) refuse(job, 'cancelled', CLOSED);
+    await Promise.all([...this.#all].map((worker) => worker.terminate()));
   }
 
   /** Takes a call that was aborted while it waited out of the queue. */
@@ -75,15 +77,19 @@ export class WorkerPool {
     if (index < 0) return;
     this.#queue.splice(index, 1);
     const { kind, message } = job.call.signal.reason as CallAbort;
-    job.call.onResult(failure(kind, message, { where: job.call.tool }));
-    job.end();
+    refuse(job, kind, message);
   }
 
   #serve(): void {
     while (this.#queue.length > 0) {
-      const worker = this.#idle.pop() ?? (this.#all.size < this.#options.limit ? this.#start() : undefined);
-      if (!worker) return;
-      worker.serve(this.#queue.shift()!);
+      if (this.#idle.length === 0 && this.#all.size >= this.#options.limit) return;
+      const job = this.#queue.shift()!;
+      try {
+        const worker = this.#idle.pop() ?? this.#start();
+        worker.serve(job);
+      } catch (error) {
+        refuse(job, 'failed', `no worker thread could be started: ${errorMessage(error)}`);
+      }
     }
   }
 
@@ -136,13 +142,13 @@ class PooledWorker {
   }
 
   /** Settles its call first; the thread may take longer, it cannot be stopped inside a native function. */
-  async terminate(reason: string): Promise<void> {
+  async terminate(): Promise<void> {
     const job = this.#job;
     this.#job = undefined;
     if (job) {
       const { signal, tool } = job.call;
-      const abort = signal.aborted ? (signal.reason as CallAbort) : undefined;
-      job.call.onResult(failure(abort?.kind ?? 'cancelled', abort?.message ?? reason, { where: tool }));
+      const { kind, message } = signal.aborted ? (signal.reason as CallAbort) : new CallAbort('cancelled', CLOSED);
+      job.call.onResult(failure(kind, message, { where: tool }));
     }
     this.#leave();
     await this.#thread.terminate();
@@ -172,7 +178,7 @@ class PooledWorker {
     const { kind, message } = job.call.signal.reason as CallAbort;
     this.#post({ type: 'abort', kind, message });
     setTimeout(() => {
-      if (this.#job === job) void this.terminate(message);
+      if (this.#job === job) void this.terminate();
     }, STOP_GRACE_MS);
   }
 
@@ -200,7 +206,7 @@ class PooledWorker {
   }
 }
 
-function refuse(job: Job, reason: string): void {
-  job.call.onResult(failure('cancelled', reason, { where: job.call.tool }));
+function refuse(job: Job, kind: CallError['kind'], reason: string): void {
+  job.call.onResult(failure(kind, reason, { where: job.call.tool }));
   job.end();
 }
