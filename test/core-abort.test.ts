@@ -113,6 +113,24 @@ test('an abort while the model streams keeps the text until then, and no call of
   expect(added).toEqual(agent.messages);
 });
 
+test('an abort is an abort, whatever the provider throws then', async () => {
+  const { agent } = await abortWhen((hit) => {
+    const provider: Provider = {
+      id: 'rude',
+      async *stream(_request, signal): AsyncGenerator<TurnEvent> {
+        const broken = new Promise<never>((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('socket hang up')));
+        });
+        yield { type: 'text', delta: 'I' };
+        hit();
+        await broken;
+      },
+    };
+    return play([], [], { provider });
+  });
+  expect(agent.messages.at(-1)?.content).toEqual([{ type: 'text', text: 'I' }]);
+});
+
 test('a run whose signal is aborted beforehand says nothing to the model', async () => {
   const { agent, end } = play([{ text: 'Hm.' }], []);
   await agent.run('go', { signal: AbortSignal.abort() });

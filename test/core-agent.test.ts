@@ -83,6 +83,21 @@ test('tools may come and go between turns; a turn keeps the set it began with', 
   ]);
 });
 
+test('the guidelines of the tools of a turn are part of its system prompt', async () => {
+  const { provider, requests } = spy([{ tool_calls: [{ name: 'x' }] }, {}]);
+  const source = plainSource('s', { x: () => 'ran' });
+  source.tools = [declare('x', { guidelines: 'Use x with care.' }), declare('y')];
+  const { agent, run } = play([], [], { provider, system: 'Be kind.' });
+  const registration = agent.registerToolSource(source);
+  agent.on((event) => {
+    if (event.type !== 'tool_result') return;
+    source.tools = [declare('y')];
+    registration.refresh();
+  });
+  await run();
+  expect(requests.map((request) => request.system)).toEqual(['Be kind.\n\nUse x with care.', 'Be kind.']);
+});
+
 test('a tool whose schema is bad is left out of requests and reported; the others stay', async () => {
   const { provider, requests } = spy([{ text: 'Hm.' }]);
   const source = plainSource('s', { good: () => '', bad: () => '', ref: () => '' });
