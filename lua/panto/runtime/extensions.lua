@@ -195,7 +195,13 @@ return function(core, streams)
   -- A bare tool is an entry of the tool's name that registers it.
   local function normalize(value, where)
     if type(value) ~= "table" then
-      error(where .. " is a " .. type(value) .. "; expected an entry { name, activate } or a tool", 0)
+      error(
+        where
+          .. " is "
+          .. (value and "a " .. type(value) or "nothing")
+          .. "; expected an entry { name, activate } or a tool",
+        0
+      )
     end
     local activate = value.activate
     if activate == nil and type(value.handler) == "function" then
@@ -213,6 +219,9 @@ return function(core, streams)
   end
 
   local function to_list(value)
+    if value == nil then
+      return { false }, false
+    end
     local is_list = type(value) == "table" and value.name == nil and value.activate == nil and value[1] ~= nil
     return is_list and value or { value }, is_list
   end

@@ -24,7 +24,9 @@ panto = setmetatable({
 }, {
   __index = function(_, key)
     if key == "ext" then
-      return extensions.current_handle()
+      -- No tail call: an error in there names the line that asked, two levels up.
+      local handle = extensions.current_handle()
+      return handle
     end
   end,
 })

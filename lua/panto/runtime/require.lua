@@ -49,7 +49,7 @@ return function(core, extensions)
       if type(loader) == "function" then
         return loader, extra
       elseif type(loader) == "string" then
-        tried[#tried + 1] = loader
+        tried[#tried + 1] = "\n\t" .. loader
       end
     end
     error("module '" .. name .. "' not found:" .. table.concat(tried), 0)
@@ -114,12 +114,10 @@ return function(core, extensions)
     if not source then
       return nil
     end
-    local caller = debug.getinfo(3, "St")
+    -- Behind `return require "x"` the line that called is gone.
+    local caller = not debug.getinfo(2, "t").istailcall and debug.getinfo(3, "S")
     local chunk = caller and caller.source
-    local foreign = chunk
-      and chunk:sub(1, 1) == "@"
-      and not caller.istailcall
-      and chunk:sub(2, 1 + #source.prefix) ~= source.prefix
+    local foreign = chunk and chunk:sub(1, 1) == "@" and chunk:sub(2, 1 + #source.prefix) ~= source.prefix
     return not foreign and source or nil
   end
 
