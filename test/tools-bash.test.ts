@@ -1,6 +1,6 @@
 // The bash tool, run as a worker runs it. Times here only tell a hang from an end.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setEnvironmentData } from 'node:worker_threads';
 import { run } from '../lib/tools/bash.js';
@@ -124,7 +124,6 @@ describe('limits', () => {
     ]);
     expect(readFileSync(full_output, 'utf8')).toBe(execFileSync('seq', ['5000'], { encoding: 'utf8' }));
     expect(statSync(full_output).mode & 0o777).toBe(0o600);
-    rmSync(full_output);
   });
 
   test('one line longer than the limit is cut at its beginning', async () => {
@@ -135,7 +134,6 @@ describe('limits', () => {
       /^x{51197}END\n\n\[The last 50\.0 kB of line 1 are shown, of 293\.0 kB in all\. Whole output: /,
     );
     expect(statSync(full_output).size).toBe(300_004);
-    rmSync(full_output);
   });
 
   test('200 MB of output do not grow the memory', async () => {
@@ -153,9 +151,8 @@ describe('limits', () => {
     const { full_output, total_bytes } = result.details as { full_output: string; total_bytes: number };
     expect(total_bytes).toBe(200_000_000);
     expect(statSync(full_output).size).toBe(200_000_000);
-    rmSync(full_output);
     expect(peak - before).toBeLessThan(150 * 1024 * 1024);
-  });
+  }, 180_000);
 });
 
 describe('nothing waits for a person (E10)', () => {
@@ -187,10 +184,10 @@ describe('nothing waits for a person (E10)', () => {
   test('there is no terminal, no pager, no colour', async () => {
     process.env.FORCE_COLOR = '3';
     const output = await bash(
-      'tty; echo "$TERM $NO_COLOR $PAGER $GIT_PAGER ${FORCE_COLOR-none}"; ps -o sid= -p $$ | tr -d " " | grep -qx $$ && echo own session',
+      'tty; echo $TERM $NO_COLOR $PAGER $GIT_PAGER; printenv FORCE_COLOR; ps -o sid= -p $$ | tr -d " " | grep -qx $$ && echo own session',
     );
     delete process.env.FORCE_COLOR;
-    expect(output).toBe('not a tty\ndumb 1 cat cat none\nown session');
+    expect(output).toBe('not a tty\ndumb 1 cat cat\nown session');
   });
 });
 
@@ -234,6 +231,7 @@ describe('background processes (E9)', () => {
     'yes & echo ok',
     'nohup sleep 300 & echo ok',
     'sleep 300 & disown; echo ok',
+    'setsid sleep 300 & echo ok',
   ]) {
     test(`\`${command}\` returns when the shell has ended`, async () => {
       const mark = markProcesses();
@@ -246,6 +244,14 @@ describe('background processes (E9)', () => {
       expect(ms).toBeLessThan(10_000);
     });
   }
+
+  test('output that is late because the machine is busy is waited for', async () => {
+    // The relay is stopped and goes on only after the silence that ends a call with a process in the background.
+    const output = await bash(
+      'relay=$(pgrep -s 0 -x cat); kill -STOP $relay; echo late; setsid sh -c "sleep .6; kill -CONT $relay" >/dev/null 2>&1 &',
+    );
+    expect(output).toBe('late');
+  });
 
   test('a background process whose output goes elsewhere is not waited for at all', async () => {
     const mark = markProcesses();
@@ -277,7 +283,7 @@ describe('a call that is stopped', () => {
     const result = await call.result;
     expect(result.isError).toBe(true);
     expect(textOf(result.content)).toMatch(
-      /^line 1\nline 2\nline 3\n.*\n\n\[aborted: the command and everything it started were stopped\]$/s,
+      /^line 1\nline 2\nline 3\n(line \d+\n)*\n\[aborted: the command and everything it started were stopped\]$/,
     );
     expect(mark.left()).toEqual([]);
   });

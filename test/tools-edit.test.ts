@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { distUrl } from '../lib/core/package-root.js';
 import type { Json } from '../lib/core/types.js';
 import { run as edit } from '../lib/tools/edit.js';
 import { run as read } from '../lib/tools/read.js';
@@ -42,6 +43,21 @@ async function refused(name: string, input: { [key: string]: Json }): Promise<st
   expect(result.isError).toBe(true);
   expect(content(name)).toBe(before);
   return textOf(result.content);
+}
+
+/** Writes in a process that has no rights of root. */
+function writeAsNobody(target: string): string {
+  const script = `
+    import { run } from ${JSON.stringify(distUrl('tools/write').href)};
+    if (process.getuid() === 0) {
+      process.setgroups([]);
+      process.setgid(65534);
+      process.setuid(65534);
+    }
+    const call = { id: '1', cwd: '/', signal: new AbortController().signal, update() {} };
+    const input = { path: ${JSON.stringify(target)}, content: 'new content' };
+    console.log(await run(input, call).then((result) => result.content, (error) => error.message));`;
+  return execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }).trim();
 }
 
 describe('write', () => {
@@ -141,10 +157,26 @@ describe('write', () => {
     expect(await line('x'.repeat(300))).toMatch(/: the name is too long$/);
   });
 
-  test('a full disk is one line, and the old content stays', async () => {
-    expect(await failure(write, { path: '/dev/full', content: 'x' }, cwd)).toBe(
-      '/dev/full is a device, not a regular file',
-    );
+  test('a file that may not be written is refused, one in a folder that may not be written is written', async () => {
+    const folder = temporaryFolder();
+    for (const [name, mode] of [
+      ['forbidden', 0o444],
+      ['allowed', 0o666],
+    ] as const) {
+      writeFileSync(join(folder, name), 'old');
+      chmodSync(join(folder, name), mode);
+    }
+    const attempt = (name: string) => writeAsNobody(join(folder, name));
+    chmodSync(folder, 0o777);
+    expect(attempt('forbidden')).toBe(`cannot write ${folder}/forbidden: permission denied`);
+    expect(attempt('new')).toMatch(/^Created /);
+    chmodSync(folder, 0o555);
+    expect(attempt('allowed')).toMatch(/^Replaced /);
+    expect(attempt('another')).toBe(`cannot write ${folder}/another: permission denied`);
+    chmodSync(folder, 0o777);
+    expect(readdirSync(folder).toSorted()).toEqual(['allowed', 'forbidden', 'new']);
+    expect(readFileSync(join(folder, 'allowed'), 'utf8')).toBe('new content');
+    expect(readFileSync(join(folder, 'forbidden'), 'utf8')).toBe('old');
   });
 
   test('a cancelled call writes nothing', async () => {

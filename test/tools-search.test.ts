@@ -125,7 +125,10 @@ describe('grep', () => {
   });
 
   test('a bad pattern and a missing path are one line', async () => {
-    expect(await failure(grep, { pattern: '(' }, cwd)).toMatch(/^invalid pattern: .*$/);
+    expect(await failure(grep, { pattern: '(' }, cwd)).toBe(
+      'invalid pattern: missing closing parenthesis (set literal to search for plain text)',
+    );
+    expect(await failure(grep, { pattern: '(?<=a+)b' }, cwd)).toMatch(/^invalid pattern: .*lookbehind/);
     expect(await failure(grep, { pattern: 'x', path: 'nowhere' }, cwd)).toBe(
       'cannot search nowhere: no such file or folder',
     );

@@ -6,15 +6,16 @@ import { join } from 'node:path';
 import type { CallContent, Json, NativeRun } from '../lib/core/types.js';
 import type { NativeCall, NativeResult } from '../lib/tools/types.js';
 
-const folders: string[] = [];
+/** Temporary folders, and files with whole outputs. */
+const leftovers: string[] = [];
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const path of leftovers) rmSync(path, { recursive: true, force: true });
 });
 
 /** A new folder, removed after the suite. */
 export function temporaryFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'panto-tools-')));
-  folders.push(folder);
+  leftovers.push(folder);
   return folder;
 }
 
@@ -34,7 +35,16 @@ export function start(run: NativeRun, input: Json, cwd: string): Invocation {
     signal: controller.signal,
     update: (partial) => updates.push(textOf(partial)),
   };
-  return { result: run(input, call).then(whole), updates, abort: (reason) => controller.abort(reason) };
+  const result = run(input, call).then(whole);
+  result.then(
+    ({ details }) => {
+      if (typeof details === 'object' && details !== null && 'full_output' in details && details.full_output) {
+        leftovers.push(String(details.full_output));
+      }
+    },
+    () => undefined,
+  );
+  return { result, updates, abort: (reason) => controller.abort(reason) };
 }
 
 export function invoke(run: NativeRun, input: Json, cwd: string): Promise<NativeResult> {
