@@ -77,14 +77,15 @@ async function* oneTry(
       const { done, value } = await Promise.race([reader.read(), aborted]);
       if (done) break;
       if (value.type === 'error') {
-        if (isUnknownEvent(value.error)) continue;
+        if (isUnknownEvent(value.error) || isEndWithoutReason(value.error)) continue;
         throw value.error;
       }
       const event = answer.accept(value);
       if (event) yield event;
     }
     const finished = answer.finished;
-    if (!finished) throw endedEarly(endpoint, response?.headers?.['content-type']);
+    if (!finished || (finished.unified === 'error' && finished.raw === undefined))
+      throw endedEarly(endpoint, response?.headers?.['content-type']);
     // OpenRouter and DeepSeek report a failure of the service behind them as a reason to stop.
     if (finished.raw === 'error' || finished.raw === 'insufficient_system_resource') {
       throw failure(endpoint, 'the service stopped in the middle of the answer', { retry: 'yes' });
@@ -105,4 +106,9 @@ function isUnknownEvent(error: unknown): boolean {
   if (!isRecord(error) || error.name !== 'AI_TypeValidationError' || !isRecord(error.value)) return false;
   const { type } = error.value;
   return typeof type === 'string' && !ANTHROPIC_EVENTS.test(type);
+}
+
+/** How the OpenAI package reports an answer that was cut off; the finish after it says so too. */
+function isEndWithoutReason(error: unknown): boolean {
+  return isRecord(error) && error.name === 'AI_InvalidResponseDataError' && error.data === undefined;
 }

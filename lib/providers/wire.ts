@@ -47,7 +47,10 @@ export function watchedFetch({ stallMs, stalled }: WireOptions): typeof globalTh
             controller.close();
           } catch (error) {
             release();
-            controller.error(error);
+            // An errored stream drops what its readers have not taken yet, so a lost connection only ends it: the answer
+            // is then incomplete, which turn.ts sees, and everything that came is shown before.
+            if (abort.signal.aborted) controller.error(error);
+            else controller.close();
           }
         },
         async cancel(reason) {
