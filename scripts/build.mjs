@@ -2,6 +2,7 @@
 import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { writeTreeManifest } from './tree-manifest.mjs';
 
 const root = new URL('..', import.meta.url).pathname;
 
@@ -67,3 +68,4 @@ await Promise.all([
   cp(join(root, 'vendor/luv/src'), join(tree, 'luv/src'), { recursive: true }),
   cp(join(root, 'vendor/luv/LICENSE.txt'), join(tree, 'luv/LICENSE.txt')),
 ]);
+await writeTreeManifest(tree, join(root, 'lib/rocks/batteries.json'));

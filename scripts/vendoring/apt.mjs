@@ -101,5 +101,10 @@ function isMainArchive({ suites, components, key }) {
 function resolveAddress(uri) {
   if (/^https?:/.test(uri)) return [uri];
   const list = /^mirror\+file:(?:\/\/)?(\/.*)$/.exec(uri)?.[1];
-  return list ? readText(list).split('\n').flatMap((line) => words(line).slice(0, 1)).filter((word) => /^https?:/.test(word)) : [];
+  return list
+    ? readText(list)
+        .split('\n')
+        .flatMap((line) => words(line).slice(0, 1))
+        .filter((word) => /^https?:/.test(word))
+    : [];
 }

@@ -20,9 +20,11 @@ export async function download(address, { timeoutMs, proxy }) {
     const { statusCode, headers } = response;
     if (statusCode === 200) return await readBody(response);
     response.destroy();
-    if (![301, 302, 303, 307, 308].includes(statusCode) || !headers.location) throw new Error(`HTTP status ${statusCode}`);
+    if (![301, 302, 303, 307, 308].includes(statusCode) || !headers.location)
+      throw new Error(`HTTP status ${statusCode}`);
     const next = new URL(headers.location, url);
-    if (url.protocol === 'https:' && next.protocol !== 'https:') throw new Error(`redirected from https to ${next.href}`);
+    if (url.protocol === 'https:' && next.protocol !== 'https:')
+      throw new Error(`redirected from https to ${next.href}`);
     url = next;
   }
   throw new Error(`more than ${maxRedirects} redirects`);
@@ -30,7 +32,11 @@ export async function download(address, { timeoutMs, proxy }) {
 
 async function request(url, timeoutMs, plainProxy) {
   const proxy = proxyFor(url) ?? (url.protocol === 'http:' && plainProxy ? new URL(plainProxy) : undefined);
-  const options = { agent: false, timeout: timeoutMs, headers: { 'user-agent': 'panto-vendor', 'accept-encoding': 'identity' } };
+  const options = {
+    agent: false,
+    timeout: timeoutMs,
+    headers: { 'user-agent': 'panto-vendor', 'accept-encoding': 'identity' },
+  };
   if (!proxy) return await send((url.protocol === 'https:' ? https : http).get(url, options), 'response');
   const via = { ...options, host: proxy.hostname, port: proxy.port || 80 };
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
@@ -83,7 +89,8 @@ function proxyFor(url) {
   const name = url.protocol === 'https:' ? (env.https_proxy ?? env.HTTPS_PROXY) : env.http_proxy;
   if (!name) return undefined;
   const exceptions = (env.no_proxy ?? env.NO_PROXY ?? '').split(',').map((entry) => entry.trim().replace(/^\*?\./, ''));
-  const isExcepted = (entry) => entry === '*' || (entry && (url.hostname === entry || url.hostname.endsWith(`.${entry}`)));
+  const isExcepted = (entry) =>
+    entry === '*' || (entry && (url.hostname === entry || url.hostname.endsWith(`.${entry}`)));
   if (exceptions.some(isExcepted)) return undefined;
   return new URL(name.includes('://') ? name : `http://${name}`);
 }

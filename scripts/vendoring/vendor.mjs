@@ -41,7 +41,9 @@ function isInPlace(target, source) {
   try {
     const origin = JSON.parse(readFileSync(join(target, '.origin.json'), 'utf8'));
     const isPinned = source.origins.some(({ sha256 }) => sha256 === origin.sha256);
-    return origin.version === source.version && isPinned && source.needs.every((file) => existsSync(join(target, file)));
+    return (
+      origin.version === source.version && isPinned && source.needs.every((file) => existsSync(join(target, file)))
+    );
   } catch {
     return false;
   }
