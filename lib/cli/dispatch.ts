@@ -11,7 +11,7 @@ export async function dispatch(args: readonly string[]): Promise<number> {
   if (command === undefined) return print(groupHelp(args[0] ?? ''));
   const loaded = await command.load();
   const checked = checkArguments(loaded.args, rest, loaded.maxWords);
-  if (checked.kind === 'help') return print(await helpText(command, loaded.args));
+  if (checked.kind === 'help') return print(helpText(command, loaded.args));
   if (command === chatCommand) refuseMisplacedCommand(checked.words, args);
   return loaded.execute(checked.rawArgs);
 }

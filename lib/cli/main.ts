@@ -25,6 +25,7 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 function describe(error: unknown, debug: boolean): string {
+  if (error instanceof AggregateError) return error.errors.map((each) => describe(each, debug)).join('\n');
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof UsageError ? ' (panto --help)' : '';
   const trace = debug && error instanceof Error && error.stack ? `\n${error.stack}` : '';

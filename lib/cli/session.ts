@@ -100,12 +100,22 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     const loaded = await loadAll(setup, { notify, signal, startLua: options.startLua ?? startLua });
     runtime = loaded.runtime;
     addTools(loaded.tools);
-    if (runtime) agent.registerToolSource(runtime.source).refused.forEach(refuse);
+    if (!runtime) return;
+    const registration = agent.registerToolSource(runtime.source);
+    const told = new Set<string>();
+    const tell = (refusals: readonly Refusal[]) => {
+      for (const refusal of refusals) if (!told.has(refusal.reason)) refuse(refusal);
+      for (const { reason } of refusals) told.add(reason);
+    };
+    tell(registration.refused);
+    // Extensions may add and take back tools at any time; a turn begins with what is there then.
+    agent.on((event) => event.type === 'turn_start' && tell(registration.refresh()));
   };
   const dispose = async () => {
     closing.abort();
     await loading.catch(() => {});
-    await Promise.all([runtime?.dispose(), agent.dispose()]);
+    await agent.dispose();
+    await runtime?.dispose();
   };
   const loading = load();
   if (options.slowStartInBackground && !treeIsCurrent(treeAt(setup.paths.dataDir))) {

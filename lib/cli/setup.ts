@@ -21,7 +21,7 @@ export interface SetupOptions extends TrustOptions {
   readonly notify: Notify;
 }
 
-/** @throws Error with one line for each thing that is wrong in a config */
+/** @throws Error with one line; where several things are wrong in the configs, an AggregateError with one for each */
 export async function readSetup(options: SetupOptions): Promise<Setup> {
   const { cwd, env } = options;
   const paths = pantoPaths(env);
@@ -39,5 +39,9 @@ export async function readSetup(options: SetupOptions): Promise<Setup> {
 }
 
 function configFailure(errors: readonly ConfigError[], root: string, home: string | undefined): Error {
-  return new Error(errors.map((error) => formatConfigError(error, root, home)).join('\n'));
+  const lines = errors.map((error) => formatConfigError(error, root, home));
+  return new AggregateError(
+    lines.map((line) => new Error(line)),
+    lines.join('; '),
+  );
 }

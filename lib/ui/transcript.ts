@@ -38,7 +38,18 @@ export class Transcript {
       case 'delta':
         if (event.event.type === 'text' && this.#options.text !== false)
           this.#text(this.#cleaner.push(event.event.delta));
-        if (event.event.type === 'done') this.#endText();
+        break;
+      case 'turn_end':
+        this.#endText();
+        if (event.stop === 'length') this.#warn('the answer is cut off: the model reached its limit of output');
+        break;
+      case 'tool_output':
+        for (const line of cleanText(event.text).trimEnd().split('\n')) {
+          this.line(this.#options.style.dim(`${cleanLine(event.name)}: ${line}`));
+        }
+        break;
+      case 'tools_refused':
+        for (const { reason } of event.refused) this.#warn(reason);
         break;
       case 'tool_call': {
         this.#endText();
@@ -95,9 +106,12 @@ export class Transcript {
     const { style } = this.#options;
     if (event.reason === 'failed')
       this.line(style.red(`error: ${cleanLine(event.error?.message ?? 'the run failed')}`));
-    if (event.reason === 'aborted') this.line(style.yellow('cancelled'));
-    if (event.reason === 'max_turns')
-      this.line(style.yellow('stopped: too many turns ([agent] max_turns in the config)'));
+    if (event.reason === 'aborted') this.#warn('cancelled');
+    if (event.reason === 'max_turns') this.#warn('stopped: too many turns ([agent] max_turns in the config)');
+  }
+
+  #warn(text: string): void {
+    this.line(this.#options.style.yellow(cleanLine(text)));
   }
 
   #text(text: string): void {

@@ -20,18 +20,23 @@ export const chat = loadable(
     output: {
       type: 'enum',
       options: ['text', 'jsonl'],
-      description: 'With -p: the answer as text (default), or every event as a line of JSON',
+      description: 'With -p: the answer (default), or every event as a line of JSON',
     },
     permission: {
       type: 'enum',
       options: ['ask', 'auto', 'read-only'],
-      description: 'Tools that change something: ask (with -p: refuse), allow, or refuse (config: [permissions] mode)',
+      description: 'Tools that change something: ask (-p refuses), allow, refuse (config: [permissions] mode)',
     },
     trust: { type: 'boolean', description: 'Trust this project: load its .panto/ and remember that' },
     debug: { type: 'boolean', description: 'Show tracebacks' },
+    version: { type: 'boolean', alias: 'v', description: 'Show the version' },
   },
   Number.POSITIVE_INFINITY,
   async (args) => {
+    if (args.version) {
+      process.stdout.write(`${PANTO_VERSION}\n`);
+      return 0;
+    }
     const words = args._.join(' ');
     const options = {
       model: args.model,
