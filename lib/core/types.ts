@@ -182,6 +182,8 @@ export interface ToolCallPart {
   readonly name: string;
   /** In `done` the JSON text as sent; in the conversation the same, or `{}` where it was no JSON object, so that a resend is valid. */
   readonly input: string;
+  /** The provider's own id, where the call had to get another. */
+  readonly provider_id?: string;
   readonly opaque?: Json;
 }
 export interface ToolResultPart {
@@ -211,12 +213,16 @@ export interface AgentOptions {
   cwd?: string;
   /** false: groups run one after another, in order of each group's first call; a batch is still one batch, run in order. */
   parallelTools?: boolean;
+  /** Requests to the model in one run; default 100. */
   maxTurns?: number;
   /** Worker threads for native tools; default 4. */
   workers?: number;
   /** Default for tools that name none; 120 s. */
   toolTimeoutMs?: number;
+  /** Handed to the provider with every request (TurnRequest.options). */
+  requestOptions?: Json;
 }
+
 /** Hooks of the host around a turn; extensions and permissions are users of them. Order: parse, prepare, validate, batch, call, validate again. */
 export interface Gates {
   input?(text: CallContent): Promise<{ input?: CallContent } | { refuse: string }>;
@@ -232,10 +238,17 @@ export interface Gates {
 }
 
 export type AgentEvent =
-  | { type: 'turn_start' | 'turn_end'; turn: number }
+  | { type: 'turn_start'; turn: number }
+  /** `stop`: why the model stopped; absent where the turn was aborted or failed. */
+  | { type: 'turn_end'; turn: number; usage?: Usage; stop?: 'end' | 'tool_calls' | 'length' | 'refused' }
   | { type: 'message'; message: Message }
   | { type: 'delta'; event: TurnEvent }
+  /** `input`: the parsed arguments, or their text where they are no JSON. */
   | { type: 'tool_call'; id: string; name: string; input: Json; at: number }
   | { type: 'tool_update'; id: string; partial: CallContent; at: number }
   | { type: 'tool_result'; id: string; name: string; result: CallResult; startedMs: number; endedMs: number }
+  /** What a native tool wrote to its standard streams. */
+  | { type: 'tool_output'; name: string; text: string }
+  /** Tools that were taken out because their schema is bad. */
+  | { type: 'tools_refused'; refused: readonly Refusal[] }
   | { type: 'agent_end'; reason: 'done' | 'aborted' | 'failed' | 'max_turns'; error?: CallError };
