@@ -13,7 +13,9 @@ export function helpText(command: Command, definition: ArgsDef): string {
   const sections = [
     `${command.description}.`,
     `${title('Usage')} ${usage.filter((part) => part !== '').join(' ')}`,
-    ...(words.length > 0 ? [rows(words.map(([name, argument]) => [name.toUpperCase(), argument.description ?? '']))] : []),
+    ...(words.length > 0
+      ? [rows(words.map(([name, argument]) => [name.toUpperCase(), argument.description ?? '']))]
+      : []),
     `${title('Flags')}\n${rows(flags.map(([name, flag]) => [flagText(name, flag), flag.description ?? '']))}`,
   ];
   if (command === chatCommand) sections.push(`${title('Commands')}\n${commandList(commands)}`, examples());

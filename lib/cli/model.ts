@@ -17,7 +17,7 @@ export async function openModel(model: string | undefined, setup: Setup, notify:
     throw new Error('no model: give --model PROVIDER/NAME, or set model under [agent] in config.toml');
   }
   if (name.startsWith(scripted)) {
-    const { createScriptedProvider } = await import('../core/scripted-provider.js');
+    const { createScriptedProvider } = await import('../providers/scripted.js');
     return createScriptedProvider(resolve(setup.cwd, name.slice(scripted.length)));
   }
   const providers = Object.entries(setup.config.providers).map(([id, { api, baseUrl, apiKeyEnv }]) => [

@@ -49,7 +49,10 @@ function loadAjv(): ReturnType<typeof importAjv> {
 }
 
 async function importAjv() {
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  // The only export that Node and a bundle agree on for a CommonJS package that is imported lazily.
+  const {
+    default: { Ajv2020 },
+  } = await import('ajv/dist/2020.js');
   return new Ajv2020({
     allErrors: true,
     // Keywords that ajv does not know are annotations, as the draft says; so is `format`.

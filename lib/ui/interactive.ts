@@ -50,7 +50,7 @@ export class InteractiveLoop {
     const handlers = {
       line: (text: string) => this.#line(text),
       interrupt: () => this.#interrupt(),
-      end: () => this.#quit(0),
+      end: () => this.#leave(0),
     };
     this.#terminal = new Terminal(input, output, handlers, dumb);
     this.#transcript = new Transcript({ style, sink: this.#terminal });
@@ -105,7 +105,7 @@ export class InteractiveLoop {
 
   #command(name: string, args: string): void {
     const host = this.#host;
-    if (name === 'quit' || name === 'exit') this.#quit(0);
+    if (name === 'quit' || name === 'exit') this.#leave(0);
     else if (name === 'help') this.#help(host?.commands() ?? []);
     else if (host?.commands().some((command) => command.name === name)) this.#extensionCommand(host, name, args);
     else this.notice(this.#style.red(`no command /${cleanLine(name)}; /help lists them`));
@@ -160,10 +160,15 @@ export class InteractiveLoop {
       this.#activity.cancelled = true;
       this.#activity.controller.abort();
     } else if (this.#activity.kind === 'running' || this.#quitAsked) {
-      this.#quit(130);
+      this.#leave(130);
     } else {
       this.#quitAsked = true;
       this.notice(this.#style.dim('Ctrl-C again or Ctrl-D leaves'));
     }
+  }
+
+  #leave(status: number): void {
+    this.#terminal.setIdle(false);
+    this.#quit(status);
   }
 }
