@@ -1,0 +1,54 @@
+// Starts a command in a shell, in a session and process group of its own, without a terminal and without input.
+//
+// Node gives a child sockets, not pipes, so `echo x > /dev/stderr` would fail, and a background process that goes on
+// printing after we stopped reading would die of SIGPIPE. So bash first opens a real pipe to a relay (a subshell with
+// cat) for both streams, which also keeps their order, and then becomes the command's shell by exec: exit status and
+// signals are the command's own. The relay ends with the last writer; when nobody reads it any more it goes on draining.
+// It ignores SIGTERM, so that what a command prints while it is being stopped is not lost.
+// Without bash the streams are merged on the socket, and both limits apply.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { commandEnvironment } from './environment.js';
+
+const BASH = '/bin/bash';
+const SH = '/bin/sh';
+// -p: BASH_ENV is read by the command's shell, not by this step too. The relay finds cat whatever PATH the user has.
+const WITH_RELAY =
+  'exec > >(trap "" TERM INT HUP; exec 2>/dev/null; PATH=/usr/bin:/bin:$PATH; cat || exec cat >/dev/null) 2>&1; exec "$0" -c "$1"';
+const WITHOUT_RELAY = 'exec "$0" -c "$1" 2>&1';
+
+/**
+ * Starts `command` in the folder `cwd`; its output, both streams in order, is `child.stdout`. Resolves when it runs; throws one
+ * line if it cannot. `child.pid` is also the number of its session and process group.
+ */
+export async function startShell(command: string, cwd: string): Promise<ChildProcess & { pid: number }> {
+  if (command.includes('\0')) throw new Error('the command contains a NUL character');
+  const folder = await stat(cwd).catch(() => undefined);
+  if (!folder?.isDirectory()) throw new Error(`cannot run commands: the working folder ${cwd} does not exist any more`);
+  const [shell, args] = existsSync(BASH)
+    ? [BASH, ['-p', '-c', WITH_RELAY, BASH, command]]
+    : [SH, ['-c', WITHOUT_RELAY, SH, command]];
+  try {
+    const child = spawn(shell, args, {
+      cwd,
+      env: commandEnvironment(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+    return child as ChildProcess & { pid: number };
+  } catch (error) {
+    throw startError(error, command);
+  }
+}
+
+function startError(error: unknown, command: string): Error {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  if (code === 'E2BIG') {
+    const size = Math.ceil(Buffer.byteLength(command) / 1024);
+    return new Error(`the command is too long for the system (${size} kB): write it to a file and run that`);
+  }
+  const cause = error instanceof Error ? error.message : String(error);
+  return new Error(`cannot start a shell: ${cause}`, { cause: error });
+}
