@@ -46,7 +46,12 @@ export class Place {
   }
 
   get env(): Record<string, string> {
-    const env: Record<string, string> = { PATH: process.env.PATH ?? '', HOME: this.home, TERM: 'xterm-256color', LANG: 'C.UTF-8' };
+    const env: Record<string, string> = {
+      PATH: process.env.PATH ?? '',
+      HOME: this.home,
+      TERM: 'xterm-256color',
+      LANG: 'C.UTF-8',
+    };
     if (sharedTree !== undefined) env.PANTO_HOME = sharedTree;
     return env;
   }
@@ -83,13 +88,17 @@ export class Place {
 
   /** Runs a shell line; `$panto` is the command. */
   shell(line: string, options: RunOptions = {}): Finished {
-    const { status, signal, stdout, stderr } = spawnSync('bash', ['-c', `panto() { "${process.execPath}" "${panto}" "$@"; }; ${line}`], {
-      ...this.#spawnOptions(options),
-      input: options.input ?? '',
-      encoding: 'utf8',
-      maxBuffer: 1 << 28,
-      timeout: 50_000,
-    });
+    const { status, signal, stdout, stderr } = spawnSync(
+      'bash',
+      ['-c', `panto() { "${process.execPath}" "${panto}" "$@"; }; ${line}`],
+      {
+        ...this.#spawnOptions(options),
+        input: options.input ?? '',
+        encoding: 'utf8',
+        maxBuffer: 1 << 28,
+        timeout: 50_000,
+      },
+    );
     return { status, signal, stdout, stderr };
   }
 
@@ -146,7 +155,13 @@ export class TestTerminal {
   #running = true;
 
   constructor(args: readonly string[], cwd: string, env: Record<string, string>) {
-    this.#pty = spawnTerminal(process.execPath, [panto, ...args], { cwd, env, cols: 100, rows: 30, name: env.TERM ?? 'xterm' });
+    this.#pty = spawnTerminal(process.execPath, [panto, ...args], {
+      cwd,
+      env,
+      cols: 100,
+      rows: 30,
+      name: env.TERM ?? 'xterm',
+    });
     this.#pty.onData((data) => {
       this.raw += data;
       for (const check of this.#waiting) check();
@@ -185,7 +200,8 @@ export class TestTerminal {
       const fail = (why: string) => done(new Error(`${why}: no ${expected} in\n${this.text.slice(this.#seen)}`));
       const check = () => {
         const rest = this.text.slice(this.#seen);
-        const match = typeof expected === 'string' ? { index: rest.indexOf(expected), 0: expected } : expected.exec(rest);
+        const match =
+          typeof expected === 'string' ? { index: rest.indexOf(expected), 0: expected } : expected.exec(rest);
         if (match && match.index >= 0) {
           this.#seen += match.index + match[0].length;
           done();

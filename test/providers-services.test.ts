@@ -252,7 +252,11 @@ describe.each(SURFACES)('the %s service', (surface) => {
   });
 
   test('a connection cut in the middle is an error and what was shown stays', async () => {
-    mock.on({ userMessage: 'hello' }, { content: 'This answer will never be complete.' }, { truncateAfterChunks: 6, latency: 20 });
+    mock.on(
+      { userMessage: 'hello' },
+      { content: 'This answer will never be complete.' },
+      { truncateAfterChunks: 6, latency: 20 },
+    );
     const turn = await runTurn(await provider(), 'hello');
     expect(turn.error?.message).toMatch(/^(anthropic|openai): the connection .*lost/);
     expect(turn.done).toBeUndefined();

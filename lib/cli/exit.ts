@@ -6,6 +6,8 @@ import type { Writable } from 'node:stream';
 const disposeLimitMs = 2000;
 const disposers = new Set<() => Promise<void>>();
 let leaving: Promise<never> | undefined;
+/** The status when stdout could not be written: what had a good end otherwise has not. */
+let outputStatus: number | undefined;
 
 /** Ends the process now. The one place that does. */
 export function exitWith(code: number): never {
@@ -39,22 +41,25 @@ export function guardProcess(report: (message: string) => void): void {
     });
   }
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (outputStatus !== undefined) return;
+    outputStatus = error.code === 'EPIPE' ? 141 : 1;
     if (error.code !== 'EPIPE') report(`cannot write to standard output: ${error.message}`);
-    leaving ??= end(error.code === 'EPIPE' ? 141 : 1, disposeLimitMs);
+    leaving ??= end(outputStatus, disposeLimitMs);
   });
   process.stderr.on('error', () => {});
 }
 
 /** A reader may be as slow as it likes when the end is a natural one; after a signal nobody waits for it. */
 async function end(code: number, flushLimitMs: number): Promise<never> {
-  await within(
-    disposeLimitMs,
-    (async () => {
-      for (const dispose of [...disposers].reverse()) await dispose().catch(() => {});
-    })(),
-  );
+  await within(disposeLimitMs, disposeAll());
   await within(flushLimitMs, Promise.all([flush(process.stdout), flush(process.stderr)]));
-  return exitWith(code);
+  // An error of the last write is told in a later tick.
+  await new Promise((resolve) => setImmediate(resolve));
+  return exitWith(outputStatus ?? code);
+}
+
+async function disposeAll(): Promise<void> {
+  for (const dispose of [...disposers].reverse()) await dispose().catch(() => {});
 }
 
 /** Resolves when everything written so far has left the process, or cannot. */
@@ -66,7 +71,7 @@ function flush(stream: Writable): Promise<void> {
   });
 }
 
-function within(ms: number, work: Promise<unknown>): Promise<unknown> {
-  if (ms === Number.POSITIVE_INFINITY) return work;
-  return Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  if (ms === Number.POSITIVE_INFINITY) await work;
+  else await Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
 }

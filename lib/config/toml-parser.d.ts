@@ -1,5 +1,6 @@
 // The grammar half of the package `toml` (pinned exactly): its tree keeps offsets, which `toml.parse` drops.
 declare module 'toml/lib/parser.js' {
   import type { TomlNode } from './toml.js';
-  export function parse(text: string): TomlNode[];
+  const parser: { parse(text: string): TomlNode[] };
+  export default parser;
 }

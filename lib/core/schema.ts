@@ -49,7 +49,7 @@ function loadAjv(): ReturnType<typeof importAjv> {
 }
 
 async function importAjv() {
-  // The only export that Node and a bundle agree on for a CommonJS package that is imported lazily.
+  // In a bundle a CommonJS package that is imported lazily has its default export only.
   const {
     default: { Ajv2020 },
   } = await import('ajv/dist/2020.js');
