@@ -1,6 +1,6 @@
 // Runs the built panto as a person would: a child process or a real terminal, with a home of its own.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -106,6 +106,32 @@ export class Place {
     const terminal = new TestTerminal(args, this.project, definedOnly({ ...this.env, ...env }));
     this.#terminals.add(terminal);
     return terminal;
+  }
+
+  /** Waits for a file of the project that has content; gives that. */
+  async appears(path: string): Promise<string> {
+    const file = join(this.project, path);
+    for (let tries = 0; tries < 400; tries++) {
+      if (existsSync(file) && readFileSync(file, 'utf8') !== '') return readFileSync(file, 'utf8');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`${file} did not appear in 20 s`);
+  }
+
+  /**
+   * A PATH whose C compiler makes the file `compiling` in the project and then waits for `release`, before it works as the real
+   * one does.
+   */
+  slowCompiler(): { bin: string; release(): void } {
+    const folder = join(this.root, 'slow-bin');
+    const gate = join(this.root, 'release');
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, 'cc'),
+      `#!/bin/sh\necho yes >'${join(this.project, 'compiling')}'\nwhile [ ! -e '${gate}' ]; do sleep 0.05; done\nPATH='${process.env.PATH}' exec cc "$@"\n`,
+      { mode: 0o755 },
+    );
+    return { bin: `${folder}:${process.env.PATH}`, release: () => writeFileSync(gate, '') };
   }
 
   /** Ends what still runs and removes everything. */

@@ -22,8 +22,14 @@ export function onLeave(dispose: () => Promise<void>): () => void {
 
 /** Disposes, flushes and exits. */
 export function leave(code: number): Promise<never> {
-  leaving ??= end(code, Number.POSITIVE_INFINITY);
+  leaving ??= end(code);
   return leaving;
+}
+
+/** As `leave`, but nobody is waited for longer than the limit, also if the process was already leaving. */
+function leaveSoon(code: number): void {
+  setTimeout(() => exitWith(code), disposeLimitMs);
+  void leave(code);
 }
 
 /**
@@ -37,22 +43,22 @@ export function guardProcess(report: (message: string) => void): void {
     process.on(signal, () => {
       if (signalled) exitWith(code);
       signalled = true;
-      leaving ??= end(code, disposeLimitMs);
+      leaveSoon(code);
     });
   }
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (outputStatus !== undefined) return;
     outputStatus = error.code === 'EPIPE' ? 141 : 1;
     if (error.code !== 'EPIPE') report(`cannot write to standard output: ${error.message}`);
-    leaving ??= end(outputStatus, disposeLimitMs);
+    leaveSoon(outputStatus);
   });
   process.stderr.on('error', () => {});
 }
 
-/** A reader may be as slow as it likes when the end is a natural one; after a signal nobody waits for it. */
-async function end(code: number, flushLimitMs: number): Promise<never> {
-  await within(disposeLimitMs, disposeAll());
-  await within(flushLimitMs, Promise.all([flush(process.stdout), flush(process.stderr)]));
+/** A reader of what was written may be as slow as it likes. */
+async function end(code: number): Promise<never> {
+  await Promise.race([disposeAll(), new Promise((resolve) => setTimeout(resolve, disposeLimitMs))]);
+  await Promise.all([flush(process.stdout), flush(process.stderr)]);
   // An error of the last write is told in a later tick.
   await new Promise((resolve) => setImmediate(resolve));
   return exitWith(outputStatus ?? code);
@@ -69,9 +75,4 @@ function flush(stream: Writable): Promise<void> {
     stream.once('error', () => resolve());
     stream.write('', () => resolve());
   });
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  if (ms === Number.POSITIVE_INFINITY) await work;
-  else await Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
 }

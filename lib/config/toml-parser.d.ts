@@ -1,6 +1,7 @@
 // The grammar half of the package `toml` (pinned exactly): its tree keeps offsets, which `toml.parse` drops.
 declare module 'toml/lib/parser.js' {
   import type { TomlNode } from './toml.js';
+
   const parser: { parse(text: string): TomlNode[] };
   export default parser;
 }
