@@ -27,9 +27,11 @@ export async function runInteractive(options: InteractiveOptions): Promise<numbe
 
   const leaving = new AbortController();
   let opened: Promise<Session> | undefined;
+  let running: Promise<void> | undefined;
   onLeave(async () => {
     loop.close();
     leaving.abort();
+    await running;
     const session = await opened?.catch(() => undefined);
     await session?.dispose();
   });
@@ -48,7 +50,8 @@ export async function runInteractive(options: InteractiveOptions): Promise<numbe
   const start = await Promise.race([opened, loop.left]);
   if (typeof start === 'number') return start;
   loop.notice(style.dim(`panto ${PANTO_VERSION}, ${cleanLine(start.model)}; /help for help`));
-  return loop.run(start, options.prompt);
+  running = loop.run(start, options.prompt);
+  return loop.left;
 }
 
 async function askTrust(loop: InteractiveLoop, report: TrustReport): Promise<boolean> {

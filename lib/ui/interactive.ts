@@ -23,9 +23,12 @@ export interface InteractiveHost {
   runCommand(name: string, args: string, signal: AbortSignal): Promise<string | undefined>;
 }
 
-type Activity =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'running'; readonly controller: AbortController; cancelled: boolean };
+/** What Ctrl-C cancels. */
+interface Activity {
+  readonly kind: 'turn' | 'command';
+  readonly controller: AbortController;
+  readonly ended: Promise<void>;
+}
 
 const builtins = [
   { name: 'help', description: 'this list' },
@@ -38,8 +41,11 @@ export class InteractiveLoop {
   readonly #terminal: Terminal;
   readonly #transcript: Transcript;
   #host: InteractiveHost | undefined;
-  #activity: Activity = { kind: 'idle' };
+  #activity: Activity | undefined;
+  /** Prompts that were sent while a command of an extension ran. */
+  readonly #waiting: string[] = [];
   #quitAsked = false;
+  #left = false;
   #quit: (status: number) => void = () => {};
   readonly #status = new Promise<number>((resolve) => {
     this.#quit = resolve;
@@ -71,8 +77,8 @@ export class InteractiveLoop {
     return this.#status;
   }
 
-  /** Takes prompts until the person leaves; what runs then is cancelled. */
-  async run(host: InteractiveHost, first?: string): Promise<number> {
+  /** Takes prompts until the person leaves; then resolves when what ran has been cancelled and has ended. */
+  async run(host: InteractiveHost, first?: string): Promise<void> {
     this.#host = host;
     const off = host.agent.on((event) => this.#transcript.onEvent(event));
     if (first === undefined) {
@@ -81,10 +87,10 @@ export class InteractiveLoop {
       this.notice(this.#style.bold(`> ${cleanText(first)}`));
       this.#prompt(host, first);
     }
-    const status = await this.#status;
-    if (this.#activity.kind === 'running') this.#activity.controller.abort();
+    await this.#status;
+    this.#activity?.controller.abort();
+    await this.#activity?.ended;
     off();
-    return status;
   }
 
   /** Gives the terminal back. */
@@ -99,7 +105,8 @@ export class InteractiveLoop {
     const command = /^\/([A-Za-z][\w.-]*)(?:\s+([\s\S]*))?$/.exec(text);
     if (command?.[1]) this.#command(command[1], command[2] ?? '');
     else if (!this.#host) this.notice(this.#style.yellow('still starting'));
-    else if (this.#activity.kind === 'running') this.#host.agent.enqueue(text.trim());
+    else if (this.#activity?.kind === 'turn') this.#host.agent.enqueue(text.trim());
+    else if (this.#activity) this.#waiting.push(text.trim());
     else this.#prompt(this.#host, text.trim());
   }
 
@@ -124,7 +131,7 @@ export class InteractiveLoop {
   }
 
   #prompt(host: InteractiveHost, text: string): void {
-    this.#while((signal) => host.agent.run(text, { signal }));
+    this.#start('turn', (signal) => host.agent.run(text, { signal }));
   }
 
   #extensionCommand(host: InteractiveHost, name: string, args: string): void {
@@ -132,23 +139,28 @@ export class InteractiveLoop {
       const text = await host.runCommand(name, args, signal);
       if (text !== undefined && text !== '') this.notice(cleanText(text).trimEnd());
     };
-    if (this.#activity.kind === 'idle') this.#while(run);
-    else run(this.#activity.controller.signal).catch((error: unknown) => this.#failed(error));
+    if (this.#activity) run(this.#activity.controller.signal).catch((error: unknown) => this.#failed(error));
+    else this.#start('command', run);
   }
 
   /** Runs something that Ctrl-C cancels; the prompt comes back when it has ended. */
-  #while(work: (signal: AbortSignal) => Promise<unknown>): void {
+  #start(kind: Activity['kind'], work: (signal: AbortSignal) => Promise<unknown>): void {
     const controller = new AbortController();
-    this.#activity = { kind: 'running', controller, cancelled: false };
     this.#terminal.setIdle(false);
-    work(controller.signal)
+    const ended = work(controller.signal)
       .catch((error: unknown) => {
         if (!controller.signal.aborted) this.#failed(error);
       })
-      .finally(() => {
-        this.#activity = { kind: 'idle' };
-        this.#terminal.setIdle(true);
-      });
+      .then(() => this.#ended());
+    this.#activity = { kind, controller, ended };
+  }
+
+  #ended(): void {
+    this.#activity = undefined;
+    const next = this.#waiting.shift();
+    if (this.#left) return;
+    if (next !== undefined && this.#host) this.#prompt(this.#host, next);
+    else this.#terminal.setIdle(true);
   }
 
   #failed(error: unknown): void {
@@ -156,10 +168,9 @@ export class InteractiveLoop {
   }
 
   #interrupt(): void {
-    if (this.#activity.kind === 'running' && !this.#activity.cancelled) {
-      this.#activity.cancelled = true;
+    if (this.#activity && !this.#activity.controller.signal.aborted) {
       this.#activity.controller.abort();
-    } else if (this.#activity.kind === 'running' || this.#quitAsked) {
+    } else if (this.#activity || this.#quitAsked) {
       this.#leave(130);
     } else {
       this.#quitAsked = true;
@@ -168,6 +179,7 @@ export class InteractiveLoop {
   }
 
   #leave(status: number): void {
+    this.#left = true;
     this.#terminal.setIdle(false);
     this.#quit(status);
   }
