@@ -1,0 +1,22 @@
+# Sourced by the scripts beside it: the panto under test, a tree of its own for it, and a work folder that is removed at the end.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+name=$(basename "$0")
+[ -f "$root/dist/cli/lua.js" ] || { echo "$name: dist/ is missing: run npm run build" >&2; exit 1; }
+
+export PANTO_HOME=$root/.cache/test-home
+unset LUA_INIT LUA_INIT_5_4 LUA_PATH LUA_PATH_5_4 LUA_CPATH LUA_CPATH_5_4
+tree=$PANTO_HOME/rocks/lua-5.4.7
+# Also brings the tree up to date.
+node "$root/bin/panto" lua -e ''
+# One word that is `panto lua` on this tree.
+lua=$tree/host/bin/lua
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/panto-$name.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+# A suite that is not here is no failure: skip WHAT HOW-TO-GET-IT
+skip() {
+  echo "$name: skipped: $1; $2" >&2
+  exit 0
+}
