@@ -39,6 +39,23 @@ describe('luv is the tree’s', () => {
   });
 });
 
+test('coroutines work in the states that luv makes for threads, whatever malloc leaves in new memory', async () => {
+  const chunk = `local uv = require "luv"
+    local function double(n) return coroutine.wrap(function() coroutine.yield(n * 2) end)() end
+    local thread = uv.new_thread(function() assert(coroutine.wrap(function() coroutine.yield(4) end)() == 4) end)
+    thread:join()
+    local sum = double(0)
+    local work = uv.new_work(function(n)
+      return coroutine.wrap(function() coroutine.yield(n * 2) end)()
+    end, function(value) sum = sum + value end)
+    for i = 1, 20 do work:queue(i) end
+    uv.run()
+    print(sum)`;
+  // Where the C library knows it, the variable fills memory with this byte.
+  const result = await place.run('panto', ['-e', chunk], { env: { MALLOC_PERTURB_: '165' } });
+  expect(result).toEqual({ status: 0, signal: null, stdout: '420\n', stderr: '' });
+});
+
 test('modules of the tree go before those of LUA_PATH, which go before the defaults', async () => {
   place.write('mods/own.lua', 'return "own"');
   const chunk = 'print((require "own")) print((package.path:gsub("[^;]*/(share/lua/5.4/%?.lua)", "%1")))';
