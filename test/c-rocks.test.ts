@@ -165,7 +165,9 @@ describe('C code that calls Lua code that waits', () => {
 
   test('lua_pcall, which cannot wait, gives an error that it catches', async () => {
     await lua.tools('pcall', { pcall: sleeping('probe.pcall(nap, "I")'), after: 'return "fine"' });
-    expect(await lua.text('pcall')).toMatch(/:8: cannot await here: a C function that cannot yield is on the stack 2 9$/);
+    expect(await lua.text('pcall')).toMatch(
+      /:8: cannot await here: a C function that cannot yield is on the stack 2 9$/,
+    );
     expect(await lua.text('after')).toBe('fine');
   });
 
