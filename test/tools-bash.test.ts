@@ -1,8 +1,9 @@
 // The bash tool, run as a worker runs it. Times here only tell a hang from an end.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setEnvironmentData } from 'node:worker_threads';
+import { distUrl } from '../lib/core/package-root.js';
 import { run } from '../lib/tools/bash.js';
 import { hideFromCommands } from '../lib/tools/index.js';
 import { eventually, failure, invoke, markProcesses, start, temporaryFolder, text, textOf } from './tools-support.js';
@@ -285,7 +286,7 @@ describe('a call that is stopped', () => {
     expect(textOf(result.content)).toMatch(
       /^line 1\nline 2\nline 3\n(line \d+\n)*\n\[aborted: the command and everything it started were stopped\]$/,
     );
-    expect(mark.left()).toEqual([]);
+    expect(await eventually(() => mark.left().length === 0)).toBe(true);
   });
 
   for (const [what, command] of [
@@ -336,7 +337,7 @@ describe('a call that is stopped', () => {
       'a\n\n[timed out after 0.3 s: the command and everything it started were stopped]',
     );
     expect(result.isError).toBe(true);
-    expect(mark.left()).toEqual([]);
+    expect(await eventually(() => mark.left().length === 0)).toBe(true);
   });
 
   test('a deadline of the agent is said to be one', async () => {
@@ -367,6 +368,38 @@ describe('a call that is stopped', () => {
     call.abort('cancelled');
     await expect(call.result).rejects.toThrow('aborted');
     expect(existsSync(join(cwd, 'never'))).toBe(false);
+  });
+});
+
+describe('when panto ends without a word', () => {
+  /** Runs a command in a process of its own, which ends in a given way once the command has printed something. */
+  async function endOnFirstUpdate(command: string, end: string, env: NodeJS.ProcessEnv): Promise<void> {
+    const script = `
+      import { run } from ${JSON.stringify(distUrl('tools/bash').href)};
+      const call = { id: '1', cwd: ${JSON.stringify(cwd)}, signal: new AbortController().signal, update() { ${end} } };
+      await run(${JSON.stringify({ command })}, call);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { env, stdio: 'ignore' });
+    await new Promise((resolve) => child.once('exit', resolve));
+  }
+
+  test.each([
+    ['process.kill(process.pid, "SIGKILL")', 'sleep 300 & sleep 300'],
+    ['process.exit(0)', 'trap "" TERM; sleep 300 & while :; do sleep 1; done'],
+    ['throw new Error("crash")', 'sleep 300 | cat'],
+  ])('by %s, a running command ends too', async (end, command) => {
+    const mark = markProcesses();
+    await endOnFirstUpdate(`echo begun; ${command}`, end, { ...process.env });
+    expect(await eventually(() => mark.left().length === 0, 10_000)).toBe(true);
+  });
+
+  test('a process in the background of a finished call lives on', async () => {
+    const mark = markProcesses();
+    await endOnFirstUpdate('sleep 300 & echo $! > survivor', '', { ...process.env });
+    const survivor = readFileSync(join(cwd, 'survivor'), 'utf8').trim();
+    // Longer than the watcher would take.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    expect(mark.left()).toContain(`${survivor} sleep 300`);
+    killMarked(mark);
   });
 });
 
