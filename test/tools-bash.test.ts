@@ -21,7 +21,13 @@ async function timed(command: string): Promise<{ output: string; ms: number }> {
 }
 
 function killMarked(mark: { left(): string[] }): void {
-  for (const line of mark.left()) process.kill(Number(line.split(' ')[0]), 'SIGKILL');
+  for (const line of mark.left()) {
+    try {
+      process.kill(Number(line.split(' ')[0]), 'SIGKILL');
+    } catch {
+      // It has just ended.
+    }
+  }
 }
 
 describe('result', () => {
