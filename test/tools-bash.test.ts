@@ -255,7 +255,7 @@ describe('background processes (E9)', () => {
   test('output that is late because the machine is busy is waited for', async () => {
     // The relay is stopped and goes on only after the silence that ends a call with a process in the background.
     const output = await bash(
-      'relay=$(pgrep -s 0 -x cat); kill -STOP $relay; echo late; setsid sh -c "sleep .6; kill -CONT $relay" >/dev/null 2>&1 &',
+      'until relay=$(pgrep -s 0 -x cat); do sleep .01; done; kill -STOP $relay; echo late; setsid sh -c "sleep .4; kill -CONT $relay" >/dev/null 2>&1 &',
     );
     expect(output).toBe('late');
   });
