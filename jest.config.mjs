@@ -1,6 +1,7 @@
 // jest runs the built output: worker entries, the command and the addon are then the real artefacts.
 export default {
   rootDir: 'out',
+  globalSetup: '<rootDir>/test/global-setup.js',
   testMatch: ['**/*.test.js'],
   transform: {},
   testTimeout: 60_000,

@@ -142,7 +142,7 @@ describe.each(SURFACES)('the %s service', (surface) => {
   });
 
   test('an aborted turn ends at once, and the conversation goes on with what was shown', async () => {
-    mock.on({ userMessage: 'slow' }, { content: 'word '.repeat(400) }, { latency: 20 });
+    mock.on({ userMessage: 'slow' }, { content: 'word '.repeat(40) }, { latency: 20 });
     mock.on({ userMessage: 'continue' }, { content: 'Continuing.' });
     const service = await provider();
     const abort = new AbortController();
@@ -155,7 +155,7 @@ describe.each(SURFACES)('the %s service', (surface) => {
     expect(after).toBe(0);
     expect(first.done).toBeUndefined();
     expect(first.text.length).toBeGreaterThan(0);
-    expect(first.text.length).toBeLessThan(2000);
+    expect(first.text.length).toBeLessThan(200);
     const second = await runTurn(
       service,
       request([
@@ -263,5 +263,41 @@ describe.each(SURFACES)('the %s service', (surface) => {
     expect(turn.text.length).toBeGreaterThan(0);
     expect('This answer will never be complete.'.startsWith(turn.text)).toBe(true);
     expect(wire.bodies).toHaveLength(1);
+  });
+});
+
+describe('the checkers of these tests refuse what the services refuse', () => {
+  const use = (id: string) => ({ type: 'tool_use', id, name: 't', input: {} });
+  const result = (id: string) => ({ type: 'tool_result', tool_use_id: id, content: 'ok' });
+  const user = (...content: object[]) => ({ role: 'user', content });
+  const assistant = (...content: object[]) => ({ role: 'assistant', content });
+  const text = { type: 'text', text: 'hi' };
+  const bad: [string, object[]][] = [
+    ['a call without a result', [user(text), assistant(use('a')), user(text)]],
+    ['a call with two results', [user(text), assistant(use('a')), user(result('a'), result('a'))]],
+    ['results in two messages', [user(text), assistant(use('a'), use('b')), user(result('a')), user(result('b'))]],
+    ['a result behind a text', [user(text), assistant(use('a')), user(text, result('a'))]],
+    ['an orphan', [user(text), assistant(text), user(result('a'))]],
+    ['an empty text', [user(text), assistant({ type: 'text', text: '' }), user(text)]],
+    ['two users in a row', [user(text), user(text)]],
+    ['an open end', [user(text), assistant(text)]],
+  ];
+  test.each(bad)('%s (anthropic)', (_, messages) => {
+    expect(() => checkConversation('anthropic', { max_tokens: 1, messages })).toThrow();
+  });
+
+  const call = (id: string, input = '{}') => ({ id, type: 'function', function: { name: 't', arguments: input } });
+  const calls = (...tool_calls: object[]) => ({ role: 'assistant', content: null, tool_calls });
+  const tool = (tool_call_id: string) => ({ role: 'tool', tool_call_id, content: 'ok' });
+  const ask = { role: 'user', content: 'hi' };
+  const badChats: [string, object[]][] = [
+    ['a call without a result', [ask, calls(call('a'), call('b')), tool('a'), ask]],
+    ['a call with two results', [ask, calls(call('a')), tool('a'), tool('a')]],
+    ['an orphan', [ask, tool('a')]],
+    ['broken arguments', [ask, calls(call('a', '{"a":')), tool('a')]],
+    ['two users in a row', [ask, ask]],
+  ];
+  test.each(badChats)('%s (openai)', (_, messages) => {
+    expect(() => checkConversation('openai', { messages })).toThrow();
   });
 });

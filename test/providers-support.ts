@@ -1,4 +1,4 @@
-// Helpers of the provider tests: a hand-written SSE server, a clock that does not wait, and strict checkers of the requests.
+// What the provider tests share: a hand-written SSE server, a clock that does not wait, and strict checkers of the requests.
 import {
   createServer,
   request as httpRequest,
@@ -266,4 +266,17 @@ export function guardProcess(): void {
     expect(printed).toEqual([]);
     expect(lost).toEqual([]);
   });
+}
+
+/** Servers that are closed after each test. */
+export function testServers(): (...scripts: Parameters<typeof sseServer>) => Promise<Recorder> {
+  const open: Recorder[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((server) => server.close()));
+  });
+  return async (...scripts) => {
+    const server = await sseServer(...scripts);
+    open.push(server);
+    return server;
+  };
 }

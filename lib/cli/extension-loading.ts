@@ -62,8 +62,8 @@ async function startRuntime(setup: Setup, options: LoadingOptions): Promise<LuaR
     return undefined;
   }
   try {
-    const runtime = await options.startLua({ tree: synced.tree, cwd: setup.cwd, config: setup.config.lua });
-    runtime?.on((event) => {
+    const runtime = await options.startLua({ tree: synced.tree, cwd: setup.cwd, paths: setup.paths });
+    runtime.on((event) => {
       if (event.type === 'problem') {
         const { message, traceback } = event;
         notify({ level: 'warning', message, ...(traceback === undefined ? {} : { traceback }) });

@@ -1,33 +1,37 @@
-// What the command line needs of the Lua runtime, and the one place that starts it.
-import type { Config } from '../config/config.js';
-import type { ToolSource } from '../core/types.js';
-import type { ExtensionHost } from '../extensions/load.js';
+// Starts the Lua runtime of a session, with the session's tree, folder and log.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PantoPaths } from '../config/paths.js';
+import { packageRoot } from '../core/package-root.js';
+import { LuaRuntime } from '../lua/runtime.js';
 import type { Tree } from '../rocks/index.js';
 
-export type LuaEvent =
-  | { readonly type: 'notify'; readonly level: string; readonly text: string; readonly extension: string }
-  /** `message` is one line that names extension, file and line. */
-  | { readonly type: 'problem'; readonly message: string; readonly traceback?: string }
-  | { readonly type: 'log'; readonly level: string; readonly text: string; readonly extension: string };
-
-/** One `lua_State` with every Lua extension of the session in it. */
-export interface LuaRuntime extends ExtensionHost {
-  /** "panto-lua" */
-  readonly source: ToolSource;
-  commands(): readonly { name: string; description: string; extension: string }[];
-  /** The text to show, if the command returned one. */
-  runCommand(name: string, args: string, signal?: AbortSignal): Promise<string | undefined>;
-  on(listener: (event: LuaEvent) => void): () => void;
-  dispose(): Promise<void>;
-}
+export type { LuaRuntime };
 
 export interface LuaStart {
   readonly tree: Tree;
   readonly cwd: string;
-  readonly config: Config['lua'];
+  readonly paths: PantoPaths;
 }
 
-/** Starts Lua; undefined where this panto has none. */
-export async function startLua(_start: LuaStart): Promise<LuaRuntime | undefined> {
-  return undefined;
+/** The log of what extensions print; empty where it cannot be written: then nobody reads it. */
+function extensionLog({ logDir }: PantoPaths): string {
+  try {
+    mkdirSync(logDir, { recursive: true, mode: 0o700 });
+    return join(logDir, 'extensions.log');
+  } catch {
+    return '';
+  }
+}
+
+/** @throws Error with one line where Lua does not start */
+export function startLua({ tree, cwd, paths }: LuaStart): Promise<LuaRuntime> {
+  return LuaRuntime.start({
+    luaDir: join(packageRoot, 'lua'),
+    luaPath: tree.luaPath,
+    luaCpath: tree.luaCpath,
+    luvFile: tree.luv,
+    logFile: extensionLog(paths),
+    cwd,
+  });
 }

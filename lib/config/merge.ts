@@ -12,7 +12,7 @@ import type {
   Written,
 } from './config.js';
 import { resolveWrittenPath } from './paths.js';
-import { configSchema, type Schema } from './schema.js';
+import { configSchema } from './schema.js';
 import { parseDuration, parseSize } from './units.js';
 
 type Table = Readonly<Record<string, unknown>>;
@@ -107,8 +107,7 @@ function table(value: unknown): Table {
 }
 
 function defaultOf(section: string, key: string): Json | undefined {
-  const { properties }: Schema = configSchema;
-  return properties?.[section]?.properties?.[key]?.default;
+  return configSchema.properties?.[section]?.properties?.[key]?.default;
 }
 
 /** Objects here have no prototype: an extension may be named `constructor`, and a key `__proto__` is only a key. */

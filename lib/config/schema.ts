@@ -1,6 +1,5 @@
-// The one source of truth for the keys of config.toml: a JSON Schema (draft 2020-12) that editors can use as it is.
-// Keywords that begin with `x-` are ours and only refine messages and units; a value they refuse is refused by no other validator
-// only where a number is out of the range that the runtime can hold.
+// The one source of truth for the keys of config.toml, their types and defaults: a JSON Schema (draft 2020-12) that editors can use
+// as it is. Keywords that begin with `x-` are ours: they say how a text is read and how messages speak of it.
 import type { Json } from '../core/types.js';
 import { GLOB_PATTERN } from './glob.js';
 import { DURATION_PATTERN, SIZE_PATTERN } from './units.js';
@@ -55,7 +54,7 @@ const section = (description: string, properties: Readonly<Record<string, Schema
 });
 const glob: Schema = { pattern: GLOB_PATTERN, 'x-unit': 'glob' };
 
-export const configSchema = {
+export const configSchema: Schema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'config.toml of panto',
   ...section('The user’s config.toml, or .panto/config.toml of a project.', {
@@ -156,7 +155,7 @@ export const configSchema = {
       }),
     },
   }),
-} as const satisfies Schema;
+};
 
 /** Keys people write that do not exist, with what to write instead; `*` stands for any name. */
 export const unknownKeyHints: Readonly<Record<string, string>> = {

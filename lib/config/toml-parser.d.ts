@@ -2,6 +2,6 @@
 declare module 'toml/lib/parser.js' {
   import type { TomlNode } from './toml.js';
 
-  const parser: { parse(text: string): TomlNode[] };
-  export default parser;
+  const grammar: { parse(text: string): TomlNode[] };
+  export default grammar;
 }

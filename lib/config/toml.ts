@@ -43,9 +43,9 @@ export async function readToml(file: string): Promise<ReadToml> {
     if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return failed('is not valid UTF-8');
     return failed(`cannot be read: ${code ?? (error as Error).message}`);
   }
-  // In a bundle a CommonJS package that is imported lazily has its default export only.
+  // As a default import: in the bundle a CommonJS package has no named exports.
   const { default: toml } = await import('toml');
-  const { default: parser } = await import('toml/lib/parser.js');
+  const { default: grammar } = await import('toml/lib/parser.js');
   try {
     const values = toml.parse(text) as Record<string, unknown>;
     let places: Places | undefined;
@@ -54,7 +54,7 @@ export async function readToml(file: string): Promise<ReadToml> {
       file,
       values,
       place(path, at) {
-        places ??= findPlaces(parser.parse(text));
+        places ??= findPlaces(grammar.parse(text));
         return toPlace(text, lookUp(places, path, at));
       },
     };

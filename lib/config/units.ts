@@ -37,5 +37,7 @@ export function parseSize(text: string): number | string {
 function parseWithUnit(text: string, pattern: string, units: Readonly<Record<string, number>>): number | undefined {
   if (!new RegExp(pattern).test(text)) return undefined;
   const unit = text.replace(/^[0-9.]+/, '');
-  return Math.round(Number.parseFloat(text) * units[unit]!);
+  const value = Number.parseFloat(text) * units[unit]!;
+  // Zero means "no limit": a tiny value must not become it.
+  return value > 0 ? Math.max(1, Math.round(value)) : 0;
 }

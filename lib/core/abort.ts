@@ -14,11 +14,6 @@ export class CallAbort extends Error {
   }
 }
 
-/** Whether an error says that `signal` ended the work. */
-export function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return signal.aborted && (error === signal.reason || error instanceof CallAbort);
-}
-
 /**
  * The outcome of `work`, or a rejection with CallAbort once `signal` has been aborted for `graceMs`. The work itself goes on
  * unobserved: whoever runs it has the signal too.

@@ -1,6 +1,6 @@
 // From the calls of a message to calls that may run: parse, prepare, validate, the batch gate, the call gates, validate again what
-// a gate changed. A call that fails a step settles there; its siblings go on.
-import { isAbort, untilAborted } from './abort.js';
+// a gate changed. A call that fails a step settles there; its siblings go on. An abort has settled all calls by itself.
+import { untilAborted } from './abort.js';
 import type { LiveCall } from './live-call.js';
 import { lockNames } from './locks.js';
 import type { ToolEntry, ToolSet } from './registry.js';
@@ -87,7 +87,7 @@ async function prepareGroup(source: ToolSource, group: readonly Candidate[], sig
       }
     }
   } catch (error) {
-    if (isAbort(error, signal)) return;
+    if (signal.aborted) return;
     for (const candidate of group) {
       refuse(candidate, 'source_failed', `prepare of ${source.name} failed: ${errorMessage(error)}`);
     }
@@ -120,7 +120,7 @@ async function askBatchGate(candidates: Candidate[], { gates, signal }: Admissio
       if (reason !== undefined) refuse(candidate, 'denied', reason);
     }
   } catch (error) {
-    if (!isAbort(error, signal)) {
+    if (!signal.aborted) {
       for (const candidate of candidates) refuse(candidate, 'denied', `a gate failed: ${errorMessage(error)}`);
     }
   }
@@ -140,7 +140,7 @@ async function askCallGates(candidates: Candidate[], { gates, signal }: Admissio
         await validateOne(candidate, 'a gate changed the call: ');
       }
     } catch (error) {
-      if (!isAbort(error, signal)) refuse(candidate, 'denied', `a gate failed: ${errorMessage(error)}`);
+      if (!signal.aborted) refuse(candidate, 'denied', `a gate failed: ${errorMessage(error)}`);
     }
   }
   return unsettled(candidates);

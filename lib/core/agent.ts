@@ -1,6 +1,7 @@
 // The agent: a conversation, its tools, and the loop request → calls → results → next request.
 import { randomUUID } from 'node:crypto';
-import { CallAbort, isAbort, untilAborted } from './abort.js';
+import { setMaxListeners } from 'node:events';
+import { CallAbort, untilAborted } from './abort.js';
 import { CallIds } from './call-ids.js';
 import { pairResults } from './history.js';
 import { requestCall } from './live-call.js';
@@ -115,7 +116,7 @@ export class Agent {
         this.#emit({ type: 'message', message });
       });
     } catch (error) {
-      end = isAbort(error, signal) ? { reason: 'aborted' } : { reason: 'failed', error: toCallError(error, 'agent') };
+      end = signal.aborted ? { reason: 'aborted' } : { reason: 'failed', error: toCallError(error, 'agent') };
     } finally {
       this.#running = false;
       this.#tools = undefined;
@@ -189,17 +190,18 @@ export class Agent {
 
   async #runTurn(system: string, signal: AbortSignal, append: (message: Message) => void): Promise<AgentEnd | 'go on'> {
     signal.throwIfAborted();
-    const turn = ++this.#turn;
-    this.#emit({ type: 'turn_start', turn });
     const tools = await this.#takeTools();
     this.#tools = tools;
     const { context } = this.#gates;
     const request = {
-      system,
+      system: withGuidelines(system, tools),
       messages: context ? pairResults(await untilAborted(context(this.#messages), signal)) : [...this.#messages],
       tools: tools.declarations,
       options: this.#requestOptions,
     };
+    // From here on nothing throws: every turn that starts also ends.
+    const turn = ++this.#turn;
+    this.#emit({ type: 'turn_start', turn });
     const streamed = await streamTurn(this.provider, request, this.#ids, signal, (event) =>
       this.#emit({ type: 'delta', event }),
     );
@@ -236,7 +238,10 @@ export class Agent {
   }
 
   #signal(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+    const either = AbortSignal.any(signal ? [signal, this.#closing.signal] : [this.#closing.signal]);
+    // Each call of a turn may listen; Node warns of a leak from the eleventh on.
+    setMaxListeners(0, either);
+    return either;
   }
 
   /** A listener that throws is reported and stops nothing. */
@@ -245,8 +250,15 @@ export class Agent {
       try {
         listener(event);
       } catch (error) {
-        process.emitWarning(error instanceof Error ? error : String(error));
+        const { message, traceback = '' } = toCallError(error, '');
+        process.emitWarning(`a listener of agent events failed: ${message}`, { detail: traceback });
       }
     }
   }
+}
+
+/** The system prompt with what the tools of the turn have to say. */
+function withGuidelines(system: string, tools: ToolSet): string {
+  const guidelines = tools.declarations.flatMap((tool) => tool.guidelines ?? []);
+  return [system, ...guidelines].filter((text) => text !== '').join('\n\n');
 }

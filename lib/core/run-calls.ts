@@ -78,7 +78,7 @@ async function runGroupAlone(group: Group, context: RunContext): Promise<void> {
 async function runNative(tool: Tool, call: LiveCall, ticket: LockTicket, context: RunContext): Promise<void> {
   await Promise.race([ticket.granted, call.settled]);
   if (call.isSettled) return ticket.release();
-  const { result, ended } = context.workers().run({
+  const ended = context.workers().run({
     id: call.id,
     tool: tool.name,
     module: tool.module.href,
@@ -87,9 +87,10 @@ async function runNative(tool: Tool, call: LiveCall, ticket: LockTicket, context
     signal: call.signal,
     onStart: () => call.started(),
     onUpdate: (partial) => call.update(partial),
+    onResult: (result) => call.settle(result),
   });
   void ended.then(ticket.release);
-  call.settle(await result);
+  await call.settled;
 }
 
 /** Calls that hold their locks go as one batch; one that has to wait for a lock follows by itself and delays nobody. */

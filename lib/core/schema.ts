@@ -49,7 +49,7 @@ function loadAjv(): ReturnType<typeof importAjv> {
 }
 
 async function importAjv() {
-  // In a bundle a CommonJS package that is imported lazily has its default export only.
+  // In the bundle, a CommonJS module has its default export only.
   const {
     default: { Ajv2020 },
   } = await import('ajv/dist/2020.js');

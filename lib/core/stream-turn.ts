@@ -1,5 +1,5 @@
 // One request to the provider: streams the assistant message, gives its calls their ids, and says how it ended.
-import { isAbort, untilAborted } from './abort.js';
+import { untilAborted } from './abort.js';
 import type { CallIds, TurnIds } from './call-ids.js';
 import { type RequestedCall, requestCall } from './live-call.js';
 import { toCallError } from './results.js';
@@ -52,7 +52,8 @@ export async function streamTurn(
     }
   } catch (error) {
     const partial = textMessage(text);
-    return isAbort(error, signal)
+    // What a provider throws when its request is aborted is its own affair.
+    return signal.aborted
       ? { kind: 'aborted', ...partial }
       : { kind: 'failed', error: toCallError(error, provider.id), ...partial };
   } finally {

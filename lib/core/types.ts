@@ -62,10 +62,14 @@ export interface ToolCall {
   readonly owner: string;
   /** JSON text, valid against the tool's schema. */
   readonly input: string;
-  /** Reason "cancelled" or "timeout". An aborted call settles within a second: settle first, reap afterwards. */
+  /**
+   * Its reason is a CallAbort: `kind` "cancelled" (name AbortError) or "timeout" (name TimeoutError). An aborted call settles within a
+   * second: settle first, reap afterwards.
+   */
   readonly signal: AbortSignal;
   /** Monotonic milliseconds (performance.now()). Moves while a dialog waits for the person. */
   readonly deadline: number;
+  /** Each update takes the place of the one before; the last is kept where the call fails. */
   update(partial: CallContent): void;
 }
 
@@ -87,8 +91,10 @@ export type CallContent =
 export type CallResult =
   | {
       readonly ok: true;
-      readonly content: CallContent /** an observation that something failed */;
-      readonly isError?: boolean /** Markdown for the person */;
+      readonly content: CallContent;
+      /** An observation that something failed. */
+      readonly isError?: boolean;
+      /** Markdown for the person. */
       readonly display?: string;
       readonly details?: Json;
     }
@@ -226,14 +232,19 @@ export interface AgentOptions {
 /** Hooks of the host around a turn; extensions and permissions are users of them. Order: parse, prepare, validate, batch, call, validate again. */
 export interface Gates {
   input?(text: CallContent): Promise<{ input?: CallContent } | { refuse: string }>;
+  /** `messages` takes the place of the conversation so far. */
   start?(state: {
     prompt: CallContent;
     system: string;
     messages: readonly Message[];
   }): Promise<{ system?: string; messages?: readonly Message[] }>;
+  /** What one request sees; the conversation stays as it is. */
   context?(messages: readonly Message[]): Promise<readonly Message[]>;
-  batch?(calls: readonly ToolCall[]): Promise<ReadonlyMap<string, string>>; // id -> reason to refuse
+  /** By id: the reason to refuse. An error refuses all. */
+  batch?(calls: readonly ToolCall[]): Promise<ReadonlyMap<string, string>>;
+  /** Asked one call after the other. An error refuses the call. */
   call?(call: ToolCall): Promise<{ input?: string } | { refuse: string }>;
+  /** After an error the result is not shown. */
   result?(call: ToolCall, result: CallResult): Promise<CallResult>;
 }
 

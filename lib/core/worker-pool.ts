@@ -1,10 +1,10 @@
 // Worker threads for native tools. The pool grows to its limit, further calls queue; a worker serves one call at a time and is
 // used again. A call that does not stop when told to loses its worker; a worker that dies takes one call with it, no other.
 import { Worker } from 'node:worker_threads';
-import type { CallAbort } from './abort.js';
+import { CallAbort } from './abort.js';
 import { distUrl } from './package-root.js';
 import { errorMessage, failure } from './results.js';
-import type { CallContent, CallResult } from './types.js';
+import type { CallContent, CallError, CallResult } from './types.js';
 import type { FromWorker, RunRequest, ToWorker } from './worker-protocol.js';
 
 /** How long `run` may take to return once its signal is aborted. */
@@ -13,15 +13,18 @@ const STOP_GRACE_MS = 500;
 /** A tool that needs more than this has run away; without a limit it would take the machine with it. */
 const MAX_HEAP_MB = 1024;
 
+const CLOSED = 'the agent has been closed';
+
 export interface PoolCall extends Omit<RunRequest, 'type'> {
   readonly signal: AbortSignal;
   onStart(): void;
   onUpdate(partial: CallContent): void;
+  /** Called once, whatever happens. */
+  onResult(result: CallResult): void;
 }
 
 interface Job {
   readonly call: PoolCall;
-  settle(result: CallResult): void;
   end(): void;
 }
 
@@ -45,34 +48,27 @@ export class WorkerPool {
   }
 
   /**
-   * Runs one call. `result` never rejects; `ended` resolves when nothing of the call runs any more, which is later than the result
-   * where a worker had to be terminated.
+   * Runs one call. Resolves when nothing of it runs any more, which is later than its result where a worker had to be terminated.
+   * Never rejects.
    */
-  run(call: PoolCall): { readonly result: Promise<CallResult>; readonly ended: Promise<void> } {
-    let settle: Job['settle'] = () => {};
-    let end: Job['end'] = () => {};
-    const result = new Promise<CallResult>((resolve) => {
-      settle = resolve;
-    });
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const job: Job = { call, settle, end };
-    if (this.#disposed) {
-      refuse(job, 'the agent has been closed');
-    } else {
+  run(call: PoolCall): Promise<void> {
+    return new Promise((end) => {
+      const job: Job = { call, end };
+      if (this.#disposed) {
+        refuse(job, 'cancelled', CLOSED);
+        return;
+      }
       this.#queue.push(job);
       call.signal.addEventListener('abort', () => this.#withdraw(job), { once: true });
       this.#serve();
-    }
-    return { result, ended };
+    });
   }
 
   /** Ends every thread and every call. */
   async dispose(): Promise<void> {
     this.#disposed = true;
-    for (const job of this.#queue.splice(0)) refuse(job, 'the agent has been closed');
-    await Promise.all([...this.#all].map((worker) => worker.terminate('the agent has been closed')));
+    for (const job of this.#queue.splice(0)) refuse(job, 'cancelled', CLOSED);
+    await Promise.all([...this.#all].map((worker) => worker.terminate()));
   }
 
   /** Takes a call that was aborted while it waited out of the queue. */
@@ -81,15 +77,19 @@ export class WorkerPool {
     if (index < 0) return;
     this.#queue.splice(index, 1);
     const { kind, message } = job.call.signal.reason as CallAbort;
-    job.settle(failure(kind, message, { where: job.call.tool }));
-    job.end();
+    refuse(job, kind, message);
   }
 
   #serve(): void {
     while (this.#queue.length > 0) {
-      const worker = this.#idle.pop() ?? (this.#all.size < this.#options.limit ? this.#start() : undefined);
-      if (!worker) return;
-      worker.serve(this.#queue.shift()!);
+      if (this.#idle.length === 0 && this.#all.size >= this.#options.limit) return;
+      const job = this.#queue.shift()!;
+      try {
+        const worker = this.#idle.pop() ?? this.#start();
+        worker.serve(job);
+      } catch (error) {
+        refuse(job, 'failed', `no worker thread could be started: ${errorMessage(error)}`);
+      }
     }
   }
 
@@ -122,13 +122,10 @@ class PooledWorker {
     this.#hooks = hooks;
     this.#onOutput = onOutput;
     this.#thread = new Worker(distUrl('core/worker'), {
-      stdout: true,
-      stderr: true,
+      // The process's own flags may not fit a worker (`node --input-type=module -e …`).
+      execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
-    for (const stream of [this.#thread.stdout, this.#thread.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => this.#onOutput?.(this.#job?.call.tool ?? '', text));
-    }
     this.#thread.on('message', (message: FromWorker) => this.#receive(message));
     this.#thread.on('error', (error) => this.#die(error));
     this.#thread.on('exit', (code) => this.#die(new Error(`exited with code ${code}`)));
@@ -145,13 +142,13 @@ class PooledWorker {
   }
 
   /** Settles its call first; the thread may take longer, it cannot be stopped inside a native function. */
-  async terminate(reason: string): Promise<void> {
+  async terminate(): Promise<void> {
     const job = this.#job;
     this.#job = undefined;
     if (job) {
       const { signal, tool } = job.call;
-      const abort = signal.aborted ? (signal.reason as CallAbort) : undefined;
-      job.settle(failure(abort?.kind ?? 'cancelled', abort?.message ?? reason, { where: tool }));
+      const { kind, message } = signal.aborted ? (signal.reason as CallAbort) : new CallAbort('cancelled', CLOSED);
+      job.call.onResult(failure(kind, message, { where: tool }));
     }
     this.#leave();
     await this.#thread.terminate();
@@ -159,6 +156,10 @@ class PooledWorker {
   }
 
   #receive(message: FromWorker): void {
+    if (message.type === 'output') {
+      this.#onOutput?.(message.tool, message.text);
+      return;
+    }
     const job = this.#job;
     if (!job || message.id !== job.call.id) return;
     if (message.type === 'update') {
@@ -167,7 +168,7 @@ class PooledWorker {
     }
     this.#job = undefined;
     this.#thread.unref();
-    job.settle(message.result);
+    job.call.onResult(message.result);
     job.end();
     this.#hooks.onIdle();
   }
@@ -177,7 +178,7 @@ class PooledWorker {
     const { kind, message } = job.call.signal.reason as CallAbort;
     this.#post({ type: 'abort', kind, message });
     setTimeout(() => {
-      if (this.#job === job) void this.terminate(message);
+      if (this.#job === job) void this.terminate();
     }, STOP_GRACE_MS);
   }
 
@@ -185,7 +186,7 @@ class PooledWorker {
     const job = this.#job;
     this.#job = undefined;
     const outOfMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
-    job?.settle(
+    job?.call.onResult(
       failure(outOfMemory ? 'out_of_memory' : 'failed', `its worker thread ended: ${errorMessage(error)}`, {
         where: job.call.tool,
       }),
@@ -205,7 +206,7 @@ class PooledWorker {
   }
 }
 
-function refuse(job: Job, reason: string): void {
-  job.settle(failure('cancelled', reason, { where: job.call.tool }));
+function refuse(job: Job, kind: CallError['kind'], reason: string): void {
+  job.call.onResult(failure(kind, reason, { where: job.call.tool }));
   job.end();
 }

@@ -15,5 +15,7 @@ export interface RunRequest {
 export type ToWorker = RunRequest | { readonly type: 'abort'; readonly kind: 'cancelled' | 'timeout'; message: string };
 
 export type FromWorker =
+  /** Of the tool that ran last: what it left behind may write, too. */
+  | { readonly type: 'output'; readonly tool: string; readonly text: string }
   | { readonly type: 'update'; readonly id: string; readonly partial: CallContent }
   | { readonly type: 'done'; readonly id: string; readonly result: CallResult };

@@ -6,6 +6,19 @@ import type { CallContent, CallResult, Json, NativeRun } from './types.js';
 import type { FromWorker, RunRequest, ToWorker } from './worker-protocol.js';
 
 let running: AbortController | undefined;
+let lastTool = '';
+
+// The terminal and the protocols on the standard streams belong to the host. (Reading the thread's own streams there would keep the
+// process alive.)
+for (const stream of [process.stdout, process.stderr]) {
+  stream.write = (chunk: string | Uint8Array, encoding?: unknown, done?: unknown): boolean => {
+    const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
+    post({ type: 'output', tool: lastTool, text });
+    const callback = typeof encoding === 'function' ? encoding : done;
+    if (typeof callback === 'function') queueMicrotask(() => callback());
+    return true;
+  };
+}
 
 parentPort?.on('message', (message: ToWorker) => {
   if (message.type === 'abort') running?.abort(new CallAbort(message.kind, message.message));
@@ -16,6 +29,7 @@ async function serve(request: RunRequest): Promise<void> {
   const { id, tool } = request;
   const controller = new AbortController();
   running = controller;
+  lastTool = tool;
   const update = (partial: CallContent) => {
     if (running === controller) post({ type: 'update', id, partial });
   };

@@ -15,49 +15,57 @@ export interface Fingerprint {
   readonly counts: readonly number[];
 }
 
+/** Something below a place that is no folder; a link to nothing and a pipe have no content that could be loaded. */
+interface Leaf {
+  readonly place: number;
+  /** Relative to the place; empty for the place itself. */
+  readonly name: string;
+  readonly path: string;
+  readonly kind: 'file' | 'dangling' | 'special';
+}
+
 /**
  * Reads everything below the places, through symbolic links: what a link points to is what would be loaded. Folders named `.git` are
  * left out. Times and modes do not count.
  * @throws Error with one line if something cannot be read, or is too much to check.
  */
 export async function fingerprint(places: readonly string[]): Promise<Fingerprint> {
+  const leaves: Leaf[] = [];
+  for (const [place, path] of places.entries()) await collect({ place, name: '', path }, [], leaves);
   const total = createHash('sha256');
-  const counts: number[] = [];
-  let files = 0;
-  let bytes = 0;
-
-  const visit = async (place: number, path: string, name: string, ancestors: readonly string[]): Promise<void> => {
-    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' || error.code === 'ELOOP') return undefined;
-      throw unreadable(path, error);
-    });
-    if (found?.isDirectory()) {
-      const identity = `${found.dev}:${found.ino}`;
-      if (ancestors.includes(identity)) return;
-      const entries = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-        throw unreadable(path, error);
-      });
-      for (const entry of entries.filter((entry) => entry !== '.git').sort()) {
-        await visit(place, join(path, entry), `${name}/${entry}`, [...ancestors, identity]);
-      }
-      return;
-    }
-    if (found === undefined && !(await exists(path))) return;
-    files += 1;
-    bytes += found?.size ?? 0;
-    if (files > MAX_FILES) throw new Error(`more than ${MAX_FILES} files, too many to check: ${path}`);
-    if (bytes > MAX_BYTES) throw new Error(`more than ${MAX_BYTES / 1024 / 1024} MiB, too much to check: ${path}`);
+  const counts = places.map(() => 0);
+  const budget = { bytes: MAX_BYTES };
+  for (const { place, name, path, kind } of leaves) {
     counts[place]! += 1;
-    // A link to nothing and a pipe have no content that could be loaded; that they are there is part of the hash.
-    const content = found === undefined ? 'dangling' : found.isFile() ? await hashFile(path) : 'special';
+    const content = kind === 'file' ? await hashFile(path, budget) : kind;
     total.update(`${JSON.stringify([place, name, content])}\n`);
-  };
-
-  for (const [place, path] of places.entries()) {
-    counts.push(0);
-    await visit(place, path, '', []);
   }
   return { digest: total.digest('hex'), counts };
+}
+
+/** Adds the leaves at and below `at`, by name. @param ancestors identities of the folders above, which a link may lead back to. */
+async function collect(at: Omit<Leaf, 'kind'>, ancestors: readonly string[], leaves: Leaf[]): Promise<void> {
+  const { path, name } = at;
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ELOOP') return undefined;
+    throw unreadable(path, error);
+  });
+  if (found?.isDirectory()) {
+    const identity = `${found.dev}:${found.ino}`;
+    if (ancestors.includes(identity)) return;
+    const entries = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+      throw unreadable(path, error);
+    });
+    for (const entry of entries.filter((entry) => entry !== '.git').sort()) {
+      const inner = { ...at, name: `${name}/${entry}`, path: join(path, entry) };
+      await collect(inner, [...ancestors, identity], leaves);
+    }
+  } else if (found !== undefined) {
+    leaves.push({ ...at, kind: found.isFile() ? 'file' : 'special' });
+  } else if (await exists(path)) {
+    leaves.push({ ...at, kind: 'dangling' });
+  }
+  if (leaves.length > MAX_FILES) throw new Error(`more than ${MAX_FILES} files, too many to check: ${path}`);
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -67,13 +75,19 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-async function hashFile(path: string): Promise<string> {
+/** @param budget how many bytes may still be read; counted as read, since the size that a file system gives need not be true. */
+async function hashFile(path: string, budget: { bytes: number }): Promise<string> {
   const hash = createHash('sha256');
   try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      budget.bytes -= chunk.length;
+      if (budget.bytes < 0) break;
+      hash.update(chunk);
+    }
   } catch (error) {
     throw unreadable(path, error as NodeJS.ErrnoException);
   }
+  if (budget.bytes < 0) throw new Error(`more than ${MAX_BYTES / 1024 / 1024} MiB, too much to check: ${path}`);
   return hash.digest('hex');
 }
 

@@ -1,5 +1,6 @@
 // Reads the declaration of a native tool (`tools/NAME.mjs`: exports `tool` and `run`) without running its code on the main thread:
-// importing it may loop, exit, print or exhaust its memory, and must cost no more than that tool.
+// importing it may loop, exit, print or exhaust its memory, and must cost no more than that tool. (V8 itself ends the process when one
+// single allocation leaps far over a thread's limit; only a process of its own could contain that.)
 import { execFile } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -14,15 +15,17 @@ export interface NativeToolFile {
 
 const HEAP_LIMIT_MB = 256;
 
-/** The worker's whole program; as text, so that it needs no file of its own in a bundle. */
+/** The worker's whole program, an ES module; as text, so that it needs no file of its own in a bundle. */
 const READER = `
-const { parentPort, workerData } = require('node:worker_threads');
-import(workerData).then(
-  ({ tool, run }) => parentPort.postMessage({ kind: 'module', tool: JSON.stringify(tool), run: typeof run }),
-).catch((error) => {
-  const isError = error !== null && typeof error === 'object' && 'message' in error;
-  parentPort.postMessage({ kind: 'error', name: String(isError && error.name), message: String(isError ? error.message : error), stack: String(isError && error.stack) });
-});`;
+import { parentPort, workerData } from 'node:worker_threads';
+const describe = (thrown) => {
+  if (thrown === null || typeof thrown !== 'object' || !('message' in thrown)) thrown = { message: thrown };
+  const { name = 'Error', message, stack = '' } = thrown;
+  return { kind: 'error', name: String(name), message: String(message), stack: String(stack) };
+};
+import(workerData)
+  .then(({ tool, run }) => parentPort.postMessage({ kind: 'module', tool: JSON.stringify(tool), run: typeof run }))
+  .catch((thrown) => parentPort.postMessage(describe(thrown)));`;
 
 type Answer =
   | { kind: 'module'; tool: string | undefined; run: string }
@@ -49,9 +52,9 @@ export async function readNativeTool(file: NativeToolFile, timeLimitMs = 5000): 
 function importOnWorker(file: NativeToolFile, url: URL, timeLimitMs: number): Promise<Answer> {
   return new Promise((resolve, reject) => {
     // Its output is captured and dropped: stdout may carry a protocol.
-    const worker = new Worker(READER, {
-      eval: true,
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(READER)}`), {
       workerData: url.href,
+      execArgv: [],
       stdin: true,
       stdout: true,
       stderr: true,

@@ -18,8 +18,8 @@ export interface TrustReport {
   /** The project's real path. */
   readonly root: string;
   /**
-   * nothing: there is no content that would need trust. changed: it was trusted with other content.
-   * Only `trusted` and `nothing` may load the project layer.
+   * nothing: there is no project layer that would need trust. changed: it was trusted with other content.
+   * Only `trusted` may load the project layer.
    */
   readonly state: 'trusted' | 'untrusted' | 'changed' | 'nothing';
   /** What trusting would switch on, one line each: ".panto/config.toml", ".panto/tools: 2 files". */

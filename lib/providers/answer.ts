@@ -22,11 +22,11 @@ export class Answer {
 
   /**
    * @param origin where the message comes from, kept with it
-   * @param emptyInput what a call without a byte of arguments means: Anthropic streams none for a tool without parameters
+   * @param emptyInput what a call of a tool without a byte of arguments means
    */
   constructor(
     readonly origin: Json,
-    readonly emptyInput: '' | '{}',
+    readonly emptyInput: (toolName: string) => '' | '{}',
   ) {}
 
   /** What a part of the stream shows; errors are the caller's. */
@@ -128,7 +128,7 @@ export class Answer {
         return part.text === '' && part.opaque === undefined ? [] : [{ type: 'thinking', text: part.text, ...opaque }];
       case 'tool_call': {
         // A call that was cut off before its first byte is not one without arguments.
-        const input = part.text === '' && stop !== 'length' ? this.emptyInput : part.text;
+        const input = part.text === '' && stop !== 'length' ? this.emptyInput(part.name) : part.text;
         return [{ type: 'tool_call', id: part.id, name: part.name, input, ...opaque }];
       }
     }

@@ -26,7 +26,7 @@ export function anthropicSurface(endpoint: Endpoint, fetch: typeof globalThis.fe
     // Everything is passed: what is left out, the package reads from the environment of the process.
     model: createAnthropic({ baseURL: endpoint.baseUrl, apiKey: endpoint.key ?? '', fetch })(endpoint.model),
     // The API streams no arguments for a tool that has no parameters.
-    emptyInput: '{}',
+    emptyInput: () => '{}',
     callOptions(request) {
       const { maxOutputTokens = MAX_OUTPUT_TOKENS, thinkingBudget, effort } = readTurnOptions(request.options);
       return {

@@ -59,16 +59,15 @@ const CODES_TO_RETRY_BRIEFLY = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREA
 export function describeFailure(error: unknown, endpoint: Endpoint): ProviderError {
   const own = causes(error).find((cause) => cause instanceof ProviderError);
   if (own) return own;
+  const sent = unreadable(error);
+  if (sent !== undefined) {
+    const { cause } = readBody(sent);
+    return failure(endpoint, `it sent what the protocol does not know: ${cause}`, { retry: 'briefly' });
+  }
   if (isApiError(error) && error.statusCode !== undefined && error.statusCode !== 200) {
     return describeAnswer(error, error.statusCode, endpoint);
   }
-  const inStream = isStreamError(error) ? error : undefined;
-  if (inStream) return describeStreamError(inStream, endpoint);
-  if (nameOf(error) === 'AI_TypeValidationError' || nameOf(error) === 'AI_JSONParseError') {
-    const sent = readBody(textOf(error));
-    return failure(endpoint, `it sent what the protocol does not know: ${sent.cause}`, { retry: 'briefly' });
-  }
-  return describeConnection(error, endpoint);
+  return isStreamError(error) ? describeStreamError(error, endpoint) : describeConnection(error, endpoint);
 }
 
 /** The answer ended before the model said that it is finished. */
@@ -226,11 +225,21 @@ function rootCause(error: unknown): { code: string | undefined; message: string 
   return { code: last('code'), message: last('message') ?? String(error) };
 }
 
-/** What a chunk that could not be read looked like. */
-function textOf(error: unknown): string {
-  if (!isRecord(error)) return String(error);
-  if (typeof error.text === 'string') return error.text;
-  return JSON.stringify(error.value) ?? '';
+/** The chunk of a stream that could not be read, where `error` says so. */
+function unreadable(error: unknown): string | undefined {
+  // The Anthropic package turns such an error into an answer with status 500 when it is the first chunk.
+  const found = isApiError(error) ? parsed(error.responseBody) : error;
+  if (nameOf(found) !== 'AI_TypeValidationError' && nameOf(found) !== 'AI_JSONParseError') return undefined;
+  if (!isRecord(found)) return undefined;
+  return typeof found.text === 'string' ? found.text : (JSON.stringify(found.value) ?? '');
+}
+
+function parsed(json: string | undefined): unknown {
+  try {
+    return JSON.parse(json ?? '');
+  } catch {
+    return undefined;
+  }
 }
 
 function nameOf(error: unknown): string {
@@ -238,11 +247,7 @@ function nameOf(error: unknown): string {
 }
 
 function hostOf(url: string): string {
-  try {
-    return new URL(url).host;
-  } catch {
-    return url;
-  }
+  return URL.canParse(url) ? new URL(url).host : url;
 }
 
 function seconds(ms: number): string {

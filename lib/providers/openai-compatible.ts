@@ -2,6 +2,8 @@
 // @ai-sdk/openai-compatible.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { SharedV3ProviderOptions } from '@ai-sdk/provider';
+import type { ToolDecl } from '../core/types.js';
+import { isRecord } from './error-text.js';
 import type { Endpoint } from './errors.js';
 import { type Dialect, toPrompt, toTools } from './prompt.js';
 import { readTurnOptions, type Surface } from './surface.js';
@@ -36,7 +38,8 @@ export function openAiCompatibleSurface(
   });
   return {
     model: provider.chatModel(endpoint.model),
-    emptyInput: '',
+    // Some servers send nothing for a tool without parameters; for any other the arguments are missing.
+    emptyInput: (tool) => (tool && !hasParameters(tool) ? '{}' : ''),
     callOptions(request) {
       const { maxOutputTokens, effort } = readTurnOptions(request.options);
       return {
@@ -48,6 +51,11 @@ export function openAiCompatibleSurface(
       };
     },
   };
+}
+
+function hasParameters({ inputSchema }: ToolDecl): boolean {
+  const properties = isRecord(inputSchema) ? inputSchema.properties : undefined;
+  return isRecord(properties) && Object.keys(properties).length > 0;
 }
 
 function renameMaxTokens({ max_tokens, ...body }: Record<string, unknown>): Record<string, unknown> {

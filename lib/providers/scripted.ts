@@ -1,6 +1,7 @@
 // A provider that plays assistant turns from a JSON file: `scripted:FILE`. Tools are the real ones; only the model is not.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { errorMessage } from '../core/results.js';
 import { compileSchema } from '../core/schema.js';
 import type { AssistantPart, Json, Provider, ToolCallPart, TurnEvent, Usage } from '../core/types.js';
 
@@ -61,7 +62,6 @@ const SCRIPT_SCHEMA: Json = {
                 input_text: { type: 'string' },
                 id: { type: 'string' },
               },
-              not: { required: ['input', 'input_text'] },
             },
           },
         },
@@ -77,7 +77,7 @@ export async function createScriptedProvider(file: string): Promise<Provider> {
   try {
     script = JSON.parse(await readFile(file, 'utf8')) as Json;
   } catch (error) {
-    throw new Error(`${id}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`${id}: ${errorMessage(error)}`);
   }
   const problem = (await compileSchema(SCRIPT_SCHEMA))(script);
   if (problem !== undefined) throw new Error(`${id}: ${problem}`);

@@ -1,12 +1,12 @@
 // What a wire format has to bring so that turn.ts can drive it, and the options of a request that all of them understand.
 import type { LanguageModelV3, LanguageModelV3CallOptions } from '@ai-sdk/provider';
-import type { Json, TurnRequest } from '../core/types.js';
+import type { Json, ToolDecl, TurnRequest } from '../core/types.js';
 import { isRecord } from './error-text.js';
 
 export interface Surface {
   readonly model: LanguageModelV3;
-  /** What a call without a byte of arguments means here. */
-  readonly emptyInput: '' | '{}';
+  /** What a call without a byte of arguments means here; `tool` where the model called one that it was offered. */
+  emptyInput(tool: ToolDecl | undefined): '' | '{}';
   callOptions(request: TurnRequest): LanguageModelV3CallOptions;
 }
 

@@ -72,9 +72,13 @@ async function* oneTry(
     const asked = surface.model.doStream({ ...surface.callOptions(request), abortSignal: abort.signal });
     const { stream, response } = await Promise.race([asked, aborted]);
     reader = stream.getReader();
-    const answer = new Answer(origin(endpoint.provider, endpoint.model), surface.emptyInput);
+    const answer = new Answer(origin(endpoint.provider, endpoint.model), (name) =>
+      surface.emptyInput(request.tools.find((tool) => tool.name === name)),
+    );
     for (;;) {
       const { done, value } = await Promise.race([reader.read(), aborted]);
+      // What was already on its way when the turn was aborted is not shown.
+      signal.throwIfAborted();
       if (done) break;
       if (value.type === 'error') {
         if (isUnknownEvent(value.error) || isEndWithoutReason(value.error)) continue;

@@ -1,6 +1,6 @@
 // Finds a C compiler and compiles luv with it. The environment is not the user's: CC, CFLAGS, CPATH and their like have no effect.
 import { spawn } from 'node:child_process';
-import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { compilerAdvice, SyncFailure } from './failure.js';
 import type { Tree } from './tree.js';
@@ -49,7 +49,7 @@ export async function compileLuv(
   if (status === '0') return join(workDir, 'luv.so');
   if (signal?.aborted) throw new SyncFailure('interrupted while compiling luv');
   if (/No space left on device/.test(output)) {
-    throw Object.assign(new Error(), { code: 'ENOSPC', path: workDir });
+    throw Object.assign(new Error('the compiler ran out of space'), { code: 'ENOSPC', path: workDir });
   }
   const firstError = firstErrorLine(output) ?? `it ended with ${status}`;
   // The stub of macOS, and a compiler without the C library's headers, assembler or linker.
@@ -95,7 +95,13 @@ function run(
     };
     child.stdout.setEncoding('utf8').on('data', keep);
     child.stderr.setEncoding('utf8').on('data', keep);
-    child.on('error', (error) => (signal?.aborted ? undefined : reject(error)));
+    child.on('error', (error) => {
+      if (!signal?.aborted) return reject(error);
+      // The compiler is dead; what it started ends by itself and is not waited for.
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve({ status: 'SIGKILL', output });
+    });
     child.on('close', (code, killedBy) => resolve({ status: String(code ?? killedBy), output }));
   });
 }
@@ -114,7 +120,6 @@ function firstErrorLine(output: string): string | undefined {
 function writeLog(tree: Tree, command: string[], output: string): string {
   const file = join(tree.privateDir, 'luv-build.log');
   try {
-    mkdirSync(tree.privateDir, { recursive: true });
     writeFileSync(file, `${command.map((word) => JSON.stringify(word)).join(' ')}\n${output}`);
     return `; whole log: ${file}`;
   } catch {

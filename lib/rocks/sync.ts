@@ -1,6 +1,6 @@
 // The slow path of the sync: makes good what the tree lacks. Every file is renamed into place and the state comes last, so a kill at
 // any moment leaves a tree that the next run completes.
-import { mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
 import { compileLuv, findCompiler } from './compiler.js';
 import { lineFor, SyncFailure } from './failure.js';
@@ -10,7 +10,7 @@ import { acquireLock } from './lock.js';
 import { stampOf, stateFile, type TreeState } from './state.js';
 import { luaAbi, type Tree } from './tree.js';
 import { hasAll, hasCore, hasLuv, isThere, sha256, type Wanted, wantedOf } from './wanted.js';
-import { removeTemporaries, temporaryFolder, writeAtomically } from './write.js';
+import { makeFolder, removeTemporaries, temporaryFolder, writeAtomically } from './write.js';
 
 /** Never throws: here exceptions become results. */
 export async function syncSlowly(tree: Tree, installation: Installation, options: SyncOptions): Promise<SyncResult> {
@@ -42,7 +42,7 @@ function refuseUnusablePath({ pantoHome }: Tree): void {
 
 async function completeUnderLock(tree: Tree, wanted: Wanted, options: SyncOptions): Promise<SyncResult> {
   const { force = false, onProgress = () => {}, signal } = options;
-  mkdirSync(tree.privateDir, { recursive: true });
+  makeFolder(tree.privateDir);
   const waiting = (pid: number | undefined) =>
     `waiting for another panto${pid ? ` (process ${pid})` : ''} to prepare ${tree.root}`;
   const release = await acquireLock(join(tree.privateDir, 'lock'), (pid) => onProgress(waiting(pid)), signal);
@@ -66,8 +66,7 @@ async function complete(tree: Tree, wanted: Wanted, options: SyncOptions): Promi
   // Without a compiler nothing else is of use, so it is looked for first.
   const compiler = force || !hasLuv(tree, wanted) ? (options.compiler ?? findCompiler()) : undefined;
   const rocks = join(tree.root, 'lib/luarocks', `rocks-${luaAbi}`);
-  for (const dir of [tree.luaDir, tree.libDir, rocks, join(tree.privateDir, 'cache')])
-    mkdirSync(dir, { recursive: true });
+  for (const dir of [tree.luaDir, tree.libDir, rocks, join(tree.privateDir, 'cache')]) makeFolder(dir);
   for (const file of [...wanted.headers, ...wanted.hostFiles]) {
     if (force || !isThere(file)) writeAtomically(tree, file);
   }

@@ -63,7 +63,7 @@ function completeManifest(installation: Installation): PartsManifest {
 
 export function isThere({ path, content, mode }: FileToWrite): boolean {
   try {
-    return readFileSync(path).equals(content) && (statSync(path).mode & 0o777) === mode;
+    return readFileSync(path).equals(content) && (statSync(path).mode & mode & 0o111) === (mode & 0o111);
   } catch {
     return false;
   }

@@ -1,5 +1,15 @@
 // How anything gets into a tree: written under a temporary name in `.panto/`, then renamed into place.
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Tree } from './tree.js';
 
@@ -14,9 +24,27 @@ export interface FileToWrite {
   mode: number;
 }
 
+/**
+ * Creates a folder and those above it. Not through mkdir's own `recursive`: on a read-only file system that says ENOENT.
+ * @throws as the file system does; ENOTDIR where a file is in the way
+ */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !existsSync(dirname(path))) {
+      makeFolder(dirname(path));
+      makeFolder(path);
+    } else if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      throw error;
+    }
+  }
+}
+
 /** @throws as the file system does. */
 export function writeAtomically(tree: Tree, { path, content, mode }: FileToWrite): void {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const temporary = join(tree.privateDir, `${temporaryPrefix}file-${process.pid}`);
   try {
     writeFileSync(temporary, content);

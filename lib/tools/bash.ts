@@ -2,14 +2,15 @@
 //
 // - The call ends when the shell has ended, even if a background process still holds the output: what comes within a moment
 //   (IDLE_MS without a byte, at most DRAIN_MS) is still taken, then reading stops. Background processes live on after a normal end,
-//   also after panto's own; a cancelled call and one that ran out of time are stopped with everything they started (shell/stop.ts).
+//   also after panto's own; a cancelled call and one that ran out of time are stopped with everything they started (shell/processes.ts).
 // - A non-zero exit status is an observation, not a failure of the tool.
 // - There is no input and no terminal: whoever asks gets the end of the file, or an error from /dev/tty.
 import { distUrl } from '../core/package-root.js';
 import type { Json, NativeRun, Tool } from '../core/types.js';
 import { CommandOutput, type OutputView } from './shell/output.js';
+import { hasSurvivors, stopSession } from './shell/processes.js';
 import { startShell } from './shell/start.js';
-import { stopSession } from './shell/stop.js';
+
 import { MAX_BYTES, MAX_LINES } from './text/truncate.js';
 import { checkStopped, type NativeResult, stopWord } from './types.js';
 
@@ -18,6 +19,8 @@ const DEFAULT_TIMEOUT_S = 120;
 const MAX_TIMEOUT_S = 24 * 3600;
 const IDLE_MS = 200;
 const DRAIN_MS = 1000;
+/** With no process in sight that could print, the output is only late: the machine is busy. */
+const LATE_MS = 1500;
 /** After a stop the rest of the output is there already. */
 const STOPPED_DRAIN_MS = 60;
 const UPDATE_MS = 60;
@@ -85,7 +88,7 @@ export const run: NativeRun = async (input, call) => {
       await stop.gone();
       await Promise.race([closed, delay(STOPPED_DRAIN_MS)]);
     } else {
-      const drained = drain(closed, () => Math.max(lastByte, exitedAt), exitedAt);
+      const drained = drain(closed, child.pid, () => Math.max(lastByte, exitedAt));
       const then = await Promise.race([drained, stop.stopped]);
       if (typeof then === 'object') {
         end = then;
@@ -100,13 +103,17 @@ export const run: NativeRun = async (input, call) => {
   }
 };
 
-/** 'closed' when the last writer has gone, 'open' when one still holds the output after a moment of silence or DRAIN_MS. */
-async function drain(closed: Promise<void>, lastByte: () => number, since: number): Promise<'closed' | 'open'> {
+/** 'closed' when the last writer has gone, 'open' when a process in the background still holds the output. */
+async function drain(closed: Promise<void>, leader: number, lastByte: () => number): Promise<'closed' | 'open'> {
   const done = closed.then(() => 'closed' as const);
+  const since = performance.now();
   for (;;) {
     const now = performance.now();
-    const wait = Math.min(lastByte() + IDLE_MS, since + DRAIN_MS) - now;
-    if (wait <= 0) return 'open';
+    let wait = Math.min(lastByte() + IDLE_MS, since + DRAIN_MS) - now;
+    if (wait <= 0) {
+      if (now > since + LATE_MS || hasSurvivors(leader) !== false) return 'open';
+      wait = IDLE_MS;
+    }
     const first = await Promise.race([done, delay(wait)]);
     if (first === 'closed') return first;
   }

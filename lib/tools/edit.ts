@@ -124,15 +124,16 @@ async function readUtf8(path: string, given: string): Promise<string> {
 
 /** Undefined if it takes too long to find. Line ends are left out of it: they do not change, or nothing else could be seen. */
 async function unifiedDiff(shown: string, before: string, after: string): Promise<string | undefined> {
-  const { createTwoFilesPatch } = await import('diff');
+  const { createTwoFilesPatch, FILE_HEADERS_ONLY } = await import('diff');
   const [from, to] = [toLineFeeds(before), toLineFeeds(after)];
   const texts = from === to ? [before, after] : [from, to];
   const patch = createTwoFilesPatch(shown, shown, texts[0] ?? '', texts[1] ?? '', undefined, undefined, {
     context: 3,
     timeout: DIFF_TIMEOUT_MS,
+    headerOptions: FILE_HEADERS_ONLY,
   });
   if (patch === undefined) return undefined;
-  const cut = truncateHead(patch.replace(/^=+\n/, ''));
+  const cut = truncateHead(patch);
   return cut.truncated ? `${cut.text}\n… (${cut.totalLines - cut.lines} more lines)` : cut.text;
 }
 

@@ -113,7 +113,8 @@ class Collector {
 
   /** False: nothing more is needed. */
   add(record: string): boolean {
-    if (record === '--') return this.separate();
+    // With --crlf ripgrep ends this line, too, with CRLF.
+    if (record === '--' || record === '--\r') return this.separate();
     const parsed = /^([^\0]*)\0(\d+)([:-])(.*)$/s.exec(record);
     // ripgrep's own remarks, such as "binary file matches", have no line number.
     if (!parsed) return true;

@@ -49,8 +49,9 @@ async function request(url, timeoutMs, plainProxy) {
   const authority = `${url.hostname}:${url.port || 443}`;
   const [answer, socket] = await send(http.request({ ...via, method: 'CONNECT', path: authority }).end(), 'connect');
   if (answer.statusCode !== 200) throw new Error(`the proxy answers with HTTP status ${answer.statusCode}`);
+  // An agent would make a connection of its own.
   const createConnection = () => tls.connect({ socket, servername: url.hostname });
-  return await send(https.get(url, { ...options, createConnection }), 'response');
+  return await send(https.get(url, { ...options, agent: undefined, createConnection }), 'response');
 }
 
 /** Resolves with the response (or for `connect` with [response, socket]); rejects with a short reason. */

@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isInPlace } from './in-place.mjs';
 
 /**
  * Puts `source` into `dir/<name>`, replacing what is there.
@@ -30,9 +31,10 @@ export function place(dir, source, origin, content, from) {
     const record = { version: source.version, from, sha256: origin.sha256 };
     writeFileSync(join(ready, '.origin.json'), `${JSON.stringify(record, null, 2)}\n`);
     const target = join(dir, source.name);
-    rmSync(join(staging, 'old'), { recursive: true, force: true });
+    // Another run may have been faster; what it put there is in use by now.
+    if (isInPlace(target, source)) return;
     renameIfPresent(target, join(staging, 'old'));
-    renameSync(ready, target);
+    renameUnlessTaken(ready, target);
   } catch (error) {
     throw new Error(`${source.name} ${source.version} from ${from}: ${error.message.trim().split('\n')[0]}`);
   } finally {
@@ -81,6 +83,14 @@ function copyResolved(from, to) {
   }
   mkdirSync(to, { recursive: true });
   for (const name of readdirSync(from)) copyResolved(join(from, name), join(to, name));
+}
+
+function renameUnlessTaken(from, to) {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
+  }
 }
 
 function renameIfPresent(from, to) {

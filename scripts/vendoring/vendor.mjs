@@ -1,8 +1,9 @@
 // From a pins file to unpacked sources: first every missing source is fetched and verified, then all are unpacked.
 // A source is in place when its .origin.json names an origin (by hash) that the pins still list.
 // What only a fetch needs is imported only then.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { isInPlace } from './in-place.mjs';
 
 /**
  * Puts the sources of `pinsFile` into `dir`.
@@ -34,18 +35,6 @@ export async function vendor({ dir, pinsFile, timeoutMs, print }) {
     return [];
   } catch (error) {
     return [error.message];
-  }
-}
-
-function isInPlace(target, source) {
-  try {
-    const origin = JSON.parse(readFileSync(join(target, '.origin.json'), 'utf8'));
-    const isPinned = source.origins.some(({ sha256 }) => sha256 === origin.sha256);
-    return (
-      origin.version === source.version && isPinned && source.needs.every((file) => existsSync(join(target, file)))
-    );
-  } catch {
-    return false;
   }
 }
 

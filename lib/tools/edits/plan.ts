@@ -1,8 +1,13 @@
 // Turns the edits of one call into replacements of the original text, all or none of them.
 //
 // Every old text is looked for in the ORIGINAL, must be there once (or `replace_all` is set), and no two may overlap.
+
+import { truncateLine } from '../text/truncate.js';
 import { adoptLineEnds, type LineFeedView, lineFeedView, toLineFeeds } from './line-ends.js';
 import { findNearest } from './nearest.js';
+
+const MAX_EXCERPT_LINES = 40;
+const MAX_EXCERPT_CHARS = 300;
 
 export interface Edit {
   readonly old_text: string;
@@ -99,7 +104,12 @@ function notFound(text: string, wanted: string, label: string, shown: string): s
   const last = nearest.line + nearest.lines.length - 1;
   const where = last > nearest.line ? `lines ${nearest.line}-${last}` : `line ${nearest.line}`;
   const hint = nearest.onlyBlanks ? 'They differ in blanks only (indentation, tabs, trailing blanks). ' : '';
-  return `${label} was not found in ${shown}. ${hint}The nearest is ${where}:\n${nearest.lines.join('\n')}`;
+  return `${label} was not found in ${shown}. ${hint}The nearest is ${where}:\n${excerpt(nearest.lines)}`;
+}
+
+function excerpt(lines: readonly string[]): string {
+  const shown = lines.slice(0, MAX_EXCERPT_LINES).map((line) => truncateLine(line, MAX_EXCERPT_CHARS));
+  return [...shown, ...(lines.length > shown.length ? ['…'] : [])].join('\n');
 }
 
 async function replacement(original: string, view: LineFeedView, place: Found): Promise<Replacement> {

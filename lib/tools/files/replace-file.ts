@@ -4,7 +4,7 @@
 // Normally a temporary file in the same folder is written, synced and renamed over the target. Written in place instead
 // (truncate and write; a crash in between can lose the content) are: a file with several hard links, because a rename
 // would separate them; a file whose owner we may not set; a file in a folder where we may create nothing; and a target
-// that cannot be renamed over (a mount point).
+// that cannot be renamed over (a mount point). Node cannot copy ACLs and extended attributes: a rename loses them.
 import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';

@@ -108,10 +108,15 @@ function splitRecords(separator: number, onRecord: (record: string) => void): (c
   };
 }
 
-/** ripgrep draws the place of a mistake over several lines; the cause is what a model needs. */
+/**
+ * ripgrep draws the place of a mistake over several lines, once per engine; the cause is what a model needs. PCRE2's is the
+ * better one: it comes last, and the other engine also complains about what only PCRE2 knows.
+ */
 function patternError(errors: string): string {
   const lines = errors.split('\n').map((line) => line.trim());
-  const cause = lines.find((line) => line.startsWith('error: '))?.slice('error: '.length);
+  const causes = lines.map((line) => /^(?:error: |PCRE2: error .* at offset \d+: )(.+)$/.exec(line)?.[1]);
+  const cause = causes.findLast((found) => found !== undefined);
+  if (cause) return `invalid pattern: ${cause} (set literal to search for plain text)`;
   const first = lines.find((line) => line !== '')?.replace(/^rg: /, '') ?? 'it ended without a reason';
-  return cause ? `invalid pattern: ${cause}` : `ripgrep failed: ${first}`;
+  return `ripgrep failed: ${first}`;
 }

@@ -43,6 +43,11 @@ export async function startShell(command: string, cwd: string): Promise<ChildPro
   }
 }
 
+/** Whether a command line, as in /proc/PID/cmdline, is the one of a relay. */
+export function isRelay(commandLine: string): boolean {
+  return commandLine.startsWith(`${BASH}\0-p\0-c\0${WITH_RELAY}\0`);
+}
+
 function startError(error: unknown, command: string): Error {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   if (code === 'E2BIG') {

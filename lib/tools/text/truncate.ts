@@ -25,6 +25,7 @@ export interface Cut {
 
 /** Length in UTF-8 bytes; a lone surrogate counts as the U+FFFD that it will become. */
 export function utf8Length(text: string): number {
+  if (!/[^\x00-\x7f]/.test(text)) return text.length;
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);

@@ -1,9 +1,11 @@
-// Stops a command with everything it has started: SIGTERM at once, SIGKILL for what is still there a moment later.
+// The processes of a command: stops them all (SIGTERM at once, SIGKILL for what is still there a moment later), and tells whether
+// any of them outlived the shell.
 //
 // What belongs to a command is its process group; on Linux also every process of its session (job control makes groups of its
 // own) and every descendant that has left the session. A daemon that has cut both ties is not found, and stays.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isRelay } from './start.js';
 
 /** Together with the end of the output it must stay well below the 500 ms after which the worker is terminated. */
 const GRACE_MS = 200;
@@ -23,6 +25,14 @@ export function stopSession(leader: number): Promise<void> {
   const members = findMembers(leader);
   signalAll(leader, members, 'SIGTERM');
   return killRest(leader, members);
+}
+
+/** Whether a process of the session lives, the relay of its output apart. Undefined: this system does not tell. */
+export function hasSurvivors(leader: number): boolean | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const members = findMembers(leader).filter((found) => found.session === leader);
+  const relays = new Set(members.filter((found) => isRelay(read(found.pid, 'cmdline'))).map((found) => found.pid));
+  return members.some((found) => !relays.has(found.pid) && !relays.has(found.parent));
 }
 
 async function killRest(leader: number, members: readonly Process[]): Promise<void> {
@@ -73,15 +83,19 @@ function findMembers(leader: number): Process[] {
 
 /** Undefined: there is none, or it has ended and only waits to be reaped. */
 function readProcess(pid: number): Process | undefined {
-  let line: string;
-  try {
-    line = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  } catch {
-    return undefined;
-  }
+  const line = read(pid, 'stat');
   // The second field is the program's name in parentheses and may contain anything; proc(5) numbers them from 1.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): string => fields[number - 3] ?? '';
-  if (field(3) === 'Z' || field(3) === 'X') return undefined;
+  if (line === '' || field(3) === 'Z' || field(3) === 'X') return undefined;
   return { pid, parent: Number(field(4)), session: Number(field(6)), started: field(22) };
+}
+
+/** Empty if the process has ended. */
+function read(pid: number, name: 'stat' | 'cmdline'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch {
+    return '';
+  }
 }

@@ -1,0 +1,20 @@
+// Errors of Lua code, as one line for people and as data for lib/core.
+import type { CallError } from '../core/types.js';
+
+/** What the native side sends for an error: JSON of a CallError. */
+export function parseCallError(json: string): CallError {
+  return JSON.parse(json) as CallError;
+}
+
+/** An error of Lua code. `message` is one line with its place; the traceback is in `detail`. */
+export class LuaError extends Error {
+  override readonly name = 'LuaError';
+  readonly detail: CallError;
+
+  constructor(detail: CallError, extension?: string) {
+    const place = detail.where ?? extension;
+    const line = detail.message.split('\n').join(' ');
+    super(place === undefined || line.startsWith(`${place}:`) ? line : `${place}: ${line}`);
+    this.detail = detail;
+  }
+}

@@ -1,0 +1,83 @@
+#include "binding/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "lua/lua_main.h"
+
+namespace panto {
+namespace {
+
+// Node may have made them non-blocking; stdio of C then loses data with EAGAIN.
+void make_standard_streams_blocking() {
+  for (int fd = 0; fd <= 2; fd++) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags != -1 && (flags & O_NONBLOCK) != 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+  }
+}
+
+// runLua(argv: string[], path: string | null, cpath: string | null): number
+Napi::Value run_lua(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  if (info.Length() != 3 || !info[0].IsArray())
+    throw Napi::TypeError::New(env, "Expected (string[], string | null, string | null)");
+  auto list = info[0].As<Napi::Array>();
+  std::vector<std::string> arguments;
+  for (uint32_t i = 0; i < list.Length(); i++) arguments.push_back(list.Get(i).ToString());
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  std::string path = info[1].IsString() ? info[1].ToString() : std::string();
+  std::string cpath = info[2].IsString() ? info[2].ToString() : std::string();
+  make_standard_streams_blocking();
+  signal(SIGPIPE, SIG_DFL);  // Node ignores it; `panto lua … | head` must end
+  int status = panto_lua_main(static_cast<int>(arguments.size()), argv.data(),
+                              path.empty() ? nullptr : path.c_str(), cpath.empty() ? nullptr : cpath.c_str());
+  return Napi::Number::New(env, status);
+}
+
+// hrtime(): number, milliseconds of libuv's clock
+Napi::Value hrtime(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(uv_hrtime()) / 1e6);
+}
+
+// divertStdout(file: string): number. Descriptor 1 becomes `file` (appended to); returns a new descriptor of
+// what it was. After that no printf in a rock can reach the protocol.
+Napi::Value divert_stdout(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  if (info.Length() != 1 || !info[0].IsString()) throw Napi::TypeError::New(env, "Expected a file name");
+  std::string file = info[0].ToString();
+  int target = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (target == -1) throw Napi::Error::New(env, file + ": " + std::strerror(errno));
+  int original = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  bool moved = original != -1 && dup2(target, STDOUT_FILENO) != -1;
+  int cause = errno;
+  close(target);
+  if (!moved)
+    throw Napi::Error::New(env, std::string("cannot divert the standard output: ") + std::strerror(cause));
+  return Napi::Number::New(env, original);
+}
+
+// exitNow(status: number): ends the process without exit handlers, which could wait for a blocked thread for
+// ever.
+Napi::Value exit_now(const Napi::CallbackInfo& info) {
+  _exit(info.Length() > 0 ? info[0].ToNumber().Int32Value() : 0);
+}
+
+}  // namespace
+
+void define_process_functions(Napi::Env env, Napi::Object exports) {
+  exports.Set("runLua", Napi::Function::New<run_lua>(env, "runLua"));
+  exports.Set("hrtime", Napi::Function::New<hrtime>(env, "hrtime"));
+  exports.Set("divertStdout", Napi::Function::New<divert_stdout>(env, "divertStdout"));
+  exports.Set("exitNow", Napi::Function::New<exit_now>(env, "exitNow"));
+}
+
+}  // namespace panto

@@ -1,0 +1,117 @@
+#include "core/errors.h"
+
+#include <memory>
+#include <string_view>
+
+#include "core/await.h"
+#include "core/chain.h"
+#include "core/runtime.h"
+#include "core/task.h"
+#include "core/text.h"
+#include "yyjson.h"
+
+namespace panto {
+namespace {
+
+// Deeper frames are not looked at when the place of an error is searched.
+constexpr int kMaxLevels = 200;
+
+// Pushes readable text of the error object at index 1. stack: +1
+void push_message(lua_State* L) {
+  if (lua_type(L, 1) == LUA_TTABLE && luaL_getmetafield(L, 1, "__tostring") == LUA_TNIL) {
+    lua_getfield(L, 1, "message");
+    if (lua_type(L, -1) == LUA_TSTRING) return;
+    lua_pop(L, 1);
+    lua_pushliteral(L, "(error object is a table value)");
+    return;
+  }
+  luaL_tolstring(L, 1, nullptr);
+}
+
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+// Whether a chunk name is `prefix` itself, or a file of that name, or a file below it.
+bool is_of(const char* source, const std::string& prefix) {
+  std::string_view name(source);
+  if (prefix.empty() || name.substr(0, prefix.size()) != prefix) return false;
+  return name.size() == prefix.size() || name[prefix.size()] == '.' || name[prefix.size()] == '/';
+}
+
+// The innermost Lua line that belongs to the extension itself, else the innermost one that is not the
+// runtime's.
+bool find_place(lua_State* L, const Extension& extension, const std::string& runtime_prefix,
+                lua_Debug* place) {
+  bool found = false;
+  lua_Debug frame;
+  for (int level = 0; level < kMaxLevels && lua_getstack(L, level, &frame); level++) {
+    lua_getinfo(L, "Sl", &frame);
+    if (frame.currentline < 0 || is_of(frame.source, runtime_prefix)) continue;
+    bool own = is_of(frame.source, extension.source_prefix);
+    if (own || !found) *place = frame;
+    found = true;
+    if (own) break;
+  }
+  return found;
+}
+
+void add_text(yyjson_mut_doc* doc, yyjson_mut_val* object, const char* key, const std::string& text) {
+  if (text.empty()) return;
+  std::string valid = to_valid_utf8(text);
+  yyjson_mut_obj_add_strncpy(doc, object, key, valid.data(), valid.size());
+}
+
+}  // namespace
+
+int record_failure(lua_State* L) {
+  Runtime* runtime = Runtime::current();
+  Task* task = current_task();
+  Failure* failure = task != nullptr ? &task->failure : &runtime->callback_failure;
+  const Extension& extension = runtime->extension(runtime->current_owner());
+  *failure = Failure{};
+  if (is_cancel(L, 1)) {
+    failure->kind = "cancelled";
+    failure->message = "cancelled";
+    lua_settop(L, 1);
+    return 1;
+  }
+  push_message(L);
+  size_t length = 0;
+  const char* text = lua_tolstring(L, -1, &length);
+  failure->message.assign(text, length);
+  lua_Debug place;
+  if (find_place(L, extension, "@" + runtime->options().lua_dir, &place)) {
+    failure->where.assign(place.short_src).append(":").append(std::to_string(place.currentline));
+    // error() has put the position of its caller in front; it is said once.
+    std::string prefix = failure->where + ": ";
+    if (starts_with(failure->message, prefix)) failure->message.erase(0, prefix.size());
+  }
+  if (!extension.name.empty())
+    failure->where = failure->where.empty() ? extension.name : extension.name + " " + failure->where;
+  luaL_traceback(L, L, nullptr, 1);
+  text = lua_tolstring(L, -1, &length);
+  failure->traceback.assign(text, length);
+  lua_settop(L, 1);
+  return 1;
+}
+
+std::string failure_json(const Failure& failure, const std::string& extension) {
+  std::unique_ptr<yyjson_mut_doc, decltype(&yyjson_mut_doc_free)> doc(yyjson_mut_doc_new(nullptr),
+                                                                      yyjson_mut_doc_free);
+  yyjson_mut_val* object = yyjson_mut_obj(doc.get());
+  yyjson_mut_doc_set_root(doc.get(), object);
+  add_text(doc.get(), object, "kind", failure.kind);
+  add_text(doc.get(), object, "message", failure.message.empty() ? "unknown error" : failure.message);
+  add_text(doc.get(), object, "where", failure.where);
+  add_text(doc.get(), object, "traceback", failure.traceback);
+  add_text(doc.get(), object, "extension", extension);
+  size_t length = 0;
+  char* text = yyjson_mut_write(doc.get(), YYJSON_WRITE_NOFLAG, &length);
+  std::string out =
+      text != nullptr ? std::string(text, length) : R"({"kind":"failed","message":"not enough memory"})";
+  free(text);
+  return out;
+}
+
+}  // namespace panto

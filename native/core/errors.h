@@ -1,0 +1,24 @@
+// From an error object of any type to readable text with its place.
+#pragma once
+
+#include <string>
+
+#include "lua.hpp"
+
+namespace panto {
+
+struct Failure {
+  std::string kind = "failed";  // CallError.kind of lib/core
+  std::string message;          // one line, the cause
+  std::string where;            // "extension file:line"
+  std::string traceback;
+};
+
+// Message handler: records the failure of the running task, or of the running luv callback. Returns the error
+// object itself. Runs __tostring of the object, so it may raise; Lua then reports LUA_ERRERR.
+int record_failure(lua_State* L);
+
+// JSON {kind, message, where?, traceback?, extension?}.
+std::string failure_json(const Failure& failure, const std::string& extension);
+
+}  // namespace panto
