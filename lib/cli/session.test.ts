@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentEvent, ToolCall, ToolDecl } from '../core/types.js';
-import type { LuaEvent, LuaRuntime } from './lua-runtime.js';
+import type { LuaEvent } from '../lua/runtime.js';
+import type { SessionLua } from './lua-runtime.js';
 import type { Notice } from './notice.js';
 import { openSession, type SessionOptions } from './session.js';
 
@@ -24,7 +25,7 @@ const declare = (name: string): ToolDecl => ({
 });
 
 /** A runtime in plain TypeScript: each file `NAME.lua` is an extension NAME; "broken" does not activate. */
-class FakeLua implements LuaRuntime {
+class FakeLua implements SessionLua {
   readonly batches: string[][] = [];
   readonly names: string[] = [];
   disposed = 0;
@@ -41,7 +42,7 @@ class FakeLua implements LuaRuntime {
       get tools() {
         return self.tools;
       },
-      async invokeBatch(calls: readonly ToolCall[], batch: Parameters<LuaRuntime['source']['invokeBatch']>[1]) {
+      async invokeBatch(calls: readonly ToolCall[], batch: Parameters<SessionLua['source']['invokeBatch']>[1]) {
         self.batches.push(calls.map((call) => call.toolName));
         for (const [index, call] of calls.entries()) {
           batch.started(index);
@@ -77,7 +78,7 @@ class FakeLua implements LuaRuntime {
   }
 }
 
-async function open(lua: FakeLua | Error | undefined, turns: unknown[] = [], more: Partial<SessionOptions> = {}) {
+async function open(lua: FakeLua | Error, turns: unknown[] = [], more: Partial<SessionOptions> = {}) {
   const notices: Notice[] = [];
   const script = join(root, 'script.json');
   writeFileSync(script, JSON.stringify({ turns }));
@@ -129,7 +130,9 @@ test('a tool that an extension adds later is there in the next turn', async () =
   const lua = new FakeLua([]);
   const { session, results } = await open(lua, [calls('late'), calls('late'), { text: 'done' }]);
   session.agent.on((event) => {
-    if (event.type === 'tool_result') lua.tools = [declare('late')];
+    if (event.type !== 'tool_result') return;
+    lua.tools = [declare('late')];
+    lua.emit({ type: 'tools_changed' });
   });
   await session.agent.run('go');
   expect(results().map(({ result }) => result.ok)).toEqual([false, true]);
@@ -169,7 +172,6 @@ test('problems and messages of extensions reach the person, with the traceback a
   const { session, notices } = await open(lua);
   lua.emit({ type: 'problem', message: 'demo: demo.lua:7: boom', traceback: 'stack traceback: …' });
   lua.emit({ type: 'notify', level: 'info', text: 'three files', extension: 'demo' });
-  lua.emit({ type: 'log', level: 'info', text: 'only for the log', extension: 'demo' });
   expect(notices).toEqual([
     { level: 'warning', message: 'demo: demo.lua:7: boom', traceback: 'stack traceback: …' },
     { level: 'info', message: 'demo: three files' },
@@ -186,7 +188,7 @@ test('commands of extensions are listed and run', async () => {
 
 test('the next request waits until the interface is ready for more', async () => {
   const stages: string[] = [];
-  const { session } = await open(undefined, [calls('ls'), { text: 'done' }], {
+  const { session } = await open(new FakeLua([]), [calls('ls'), { text: 'done' }], {
     beforeRequest: async () => {
       stages.push('asked');
       await new Promise((resolve) => setTimeout(resolve, 30));
