@@ -7,7 +7,7 @@ import type { Gates, Refusal, ToolCall } from '../core/types.js';
 import { type Answer, type PermissionMode, permissionGate } from '../extensions/permission.js';
 import type { TrustReport } from '../extensions/trust.js';
 import { treeAt, treeIsCurrent } from '../rocks/index.js';
-import { nativeTools } from '../tools/index.js';
+import { hideFromCommands, nativeTools } from '../tools/index.js';
 import { loadAll } from './extension-loading.js';
 import { type SessionLua, startLua } from './lua-runtime.js';
 import { openModel } from './model.js';
@@ -60,6 +60,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const setup = await readSetup({ ...options, askTrust: person && ((report) => person.trusts(report)) });
   const provider = await openModel(options.model, setup, notify);
   const { config, cwd, root } = setup;
+  hideFromCommands(Object.values(config.providers).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []));
 
   const registry = new ToolRegistry();
   const gates: Gates = {

@@ -5,7 +5,7 @@ import { type InteractiveHost, InteractiveLoop } from './interactive.js';
 import { createStyle } from './style.js';
 
 /** A loop at a terminal that is two streams; tests with a real one are in test/. */
-function openLoop(host: Partial<InteractiveHost> & { run?: InteractiveHost['agent']['run'] } = {}) {
+function openLoop(host: Partial<InteractiveHost> & { run?: InteractiveHost['agent']['run']; isLate?: true } = {}) {
   const input = Object.assign(new PassThrough(), { isTTY: true, isRaw: false, setRawMode: () => input });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
   let printed = '';
@@ -21,24 +21,26 @@ function openLoop(host: Partial<InteractiveHost> & { run?: InteractiveHost['agen
     createStyle(false),
     true,
   );
-  const ended = loop.run({
-    agent: {
-      async run(prompt, options) {
-        prompts.push(String(prompt));
-        return host.run?.(prompt, options);
+  const start = () =>
+    loop.run({
+      agent: {
+        async run(prompt, options) {
+          prompts.push(String(prompt));
+          return host.run?.(prompt, options);
+        },
+        enqueue: (text) => told.push(String(text)),
+        on(added) {
+          listener = added;
+          return () => {};
+        },
       },
-      enqueue: (text) => told.push(String(text)),
-      on(added) {
-        listener = added;
-        return () => {};
-      },
-    },
-    commands: host.commands ?? (() => []),
-    runCommand: host.runCommand ?? (async () => undefined),
-  });
+      commands: host.commands ?? (() => []),
+      runCommand: host.runCommand ?? (async () => undefined),
+    });
   return {
     loop,
-    ended,
+    start,
+    ended: host.isLate ? undefined : start(),
     prompts,
     told,
     emit: (event: AgentEvent) => listener(event),
@@ -188,4 +190,20 @@ test('what was being typed when a question came is there again after it, and did
   expect(await answer).toBe('n');
   await type('mpt\r');
   expect(prompts).toEqual(['half a prompt']);
+});
+
+test('lines that are sent before there is an agent are not lost', async () => {
+  const { type, start, prompts, told } = openLoop({ isLate: true, run: () => new Promise(() => {}) });
+  await type('one\r');
+  await type('two\r');
+  expect(prompts).toEqual([]);
+  void start();
+  await sleep(20);
+  expect([prompts, told]).toEqual([['one'], ['two']]);
+});
+
+test('/quit works before there is an agent', async () => {
+  const { type, loop } = openLoop({ isLate: true });
+  await type('/quit\r');
+  expect(await loop.left).toBe(0);
 });
