@@ -1,6 +1,6 @@
 // Builds dist/ (the bundle that ships) and out/ (every module and test by itself, for jest).
 import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { writeTreeManifest } from './tree-manifest.mjs';
 
@@ -26,7 +26,7 @@ const common = {
 const modules = await typescriptFiles('lib');
 const isTest = (file) => file.endsWith('.test.ts');
 // A tool is imported by path on a worker thread, so each is an entry point of its own.
-const tools = modules.filter((file) => file.startsWith(join(root, 'lib/tools/')) && !isTest(file));
+const tools = modules.filter((file) => dirname(file) === join(root, 'lib/tools') && !isTest(file));
 const entries = ['index', 'cli/main', 'cli/lua', 'core/worker'].map((name) => join(root, 'lib', `${name}.ts`));
 
 await Promise.all([
