@@ -20,8 +20,8 @@ ${rows.map(({ name, measures }) => `  ${name.padEnd(18)} ${measures}`).join('\n'
 `;
 
 /** At least 20 figures of each side. */
-const fullRun: RunOptions = { rounds: 20, quick: false };
-const quickRun: RunOptions = { rounds: 2, quick: true };
+const fullRun: RunOptions = { rounds: 20, warmUps: 2, quick: false };
+const quickRun: RunOptions = { rounds: 1, warmUps: 0, quick: true };
 
 /** A row that takes longer hangs. */
 const rowLimitMs = 5 * 60_000;
@@ -116,10 +116,14 @@ function describeMiss({ name, ratio, subject, limit, unit }: Report): string {
 async function measure(name: string, options: RunOptions): Promise<Outcome> {
   const program = join(import.meta.dirname, 'run-row.js');
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, [program, name, JSON.stringify(options)], {
-      timeout: rowLimitMs,
-      maxBuffer: 2 ** 28,
-    });
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--expose-gc', program, name, JSON.stringify(options)],
+      {
+        timeout: rowLimitMs,
+        maxBuffer: 2 ** 28,
+      },
+    );
     return JSON.parse(stdout) as Outcome;
   } catch (error) {
     const { killed, stderr, message } = error as Error & { killed?: boolean; stderr?: string };

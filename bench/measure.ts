@@ -1,13 +1,24 @@
 // Measuring two or more sides in the same stretch of time: the machine may be busy, but then it is so for all of them.
+import type { RunOptions } from './row.js';
+
+export type Turns = Pick<RunOptions, 'rounds' | 'warmUps'>;
 
 /** One run of a side: one figure, or one for each of the many small things it did. */
 export type Side = () => Promise<number | readonly number[]> | number | readonly number[];
 
-/** Runs the sides in turn, ABAB…, after `warmUps` turns that do not count. The figures of each side in the order they came. */
+/**
+ * What was made before the clock starts (a signal a call, say) is garbage or old by then; run-row.js is started with
+ * --expose-gc. Awaited, since finalizers run later.
+ */
+export async function settleHeap(): Promise<void> {
+  globalThis.gc?.();
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Runs the sides in turn, ABAB…. The figures of each side in the order they came. */
 export async function interleave<Name extends string>(
   sides: Readonly<Record<Name, Side>>,
-  rounds: number,
-  warmUps = 2,
+  { rounds, warmUps }: Turns,
 ): Promise<Record<Name, number[]>> {
   const names = Object.keys(sides) as Name[];
   const figures = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;

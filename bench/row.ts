@@ -13,6 +13,8 @@ export interface Limit {
 export interface RunOptions {
   /** How often each side is measured; the sides take turns. */
   readonly rounds: number;
+  /** Turns before those, which do not count. */
+  readonly warmUps: number;
   /** A smoke run: less work a round, figures that mean nothing. */
   readonly quick: boolean;
 }

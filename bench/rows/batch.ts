@@ -2,7 +2,7 @@
 import { fengariHandler } from '../engines/fengari.js';
 import { wasmoonHandler } from '../engines/wasmoon.js';
 import { makeCalls, runBatch, withLua } from '../lua-host.js';
-import { interleave, time } from '../measure.js';
+import { interleave, settleHeap, time } from '../measure.js';
 import type { Row } from '../row.js';
 
 const input = JSON.stringify({ path: 'src/main.c', line: 17, words: ['some', 'more'] });
@@ -16,11 +16,12 @@ export const batch: Row = {
   reference: 'wasmoon, called 4096 times',
   unit: 'calls/s',
   limit: { of: 'ratio', bound: 'at least', value: 5 },
-  run: ({ rounds, quick }) =>
+  run: (options) =>
     withLua({ describe: body }, async (lua) => {
-      const count = quick ? 64 : 4096;
+      const count = options.quick ? 64 : 4096;
       const engines = { wasmoon: await wasmoonHandler(body), fengari: fengariHandler(body) };
       const callEach = (call: (json: string) => string) => async () => {
+        await settleHeap();
         const taken = await time(async () => {
           for (let i = 0; i < count; i++) if (call(input) !== expected) throw new Error('a wrong result');
         });
@@ -31,13 +32,13 @@ export const batch: Row = {
           {
             subject: async () => {
               const calls = makeCalls('describe', input, count);
+              await settleHeap();
               return (count / (await time(() => runBatch(lua, calls)))) * 1000;
             },
             reference: callEach(engines.wasmoon.call),
             fengari: callEach(engines.fengari.call),
           },
-          rounds,
-          3,
+          options,
         );
         return { ...outcome, others: { 'fengari, called 4096 times': fengari } };
       } finally {

@@ -1,6 +1,6 @@
 // What coalesced wake-ups are worth: many callers that each wait for one call at a time.
 import { makeCalls, runBatch, withLua } from '../lua-host.js';
-import { interleave, time } from '../measure.js';
+import { interleave, settleHeap, time } from '../measure.js';
 import type { Row } from '../row.js';
 
 const loops = 64;
@@ -17,11 +17,12 @@ export const concurrentLoops: Row = {
   subject: '64 loops of single calls',
   reference: '1 loop, one wake-up a call',
   unit: 'calls/s',
-  run: ({ rounds, quick }) =>
+  run: (options) =>
     withLua({ trivial: 'return input.text' }, (lua) => {
-      const count = quick ? 128 : 4096;
+      const count = options.quick ? 128 : 4096;
       const rate = async (parallel: number) => {
         const calls = Array.from({ length: count }, () => makeCalls('trivial', input, 1));
+        await settleHeap();
         const loop = async (first: number) => {
           for (let i = first; i < count; i += parallel) await runBatch(lua, calls[i]!);
         };
@@ -30,6 +31,6 @@ export const concurrentLoops: Row = {
         });
         return (count / taken) * 1000;
       };
-      return interleave({ subject: () => rate(loops), reference: () => rate(1) }, rounds);
+      return interleave({ subject: () => rate(loops), reference: () => rate(1) }, options);
     }),
 };

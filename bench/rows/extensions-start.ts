@@ -77,7 +77,7 @@ export const extensionsStart: Row = {
   reference: 'node -e 0',
   unit: 'ms',
   limit: { of: 'ratio', bound: 'at most', value: 0.5 },
-  run: ({ rounds }) =>
+  run: (options) =>
     withHome(async (home) => {
       const script = join(home.dir, 'script.json');
       writeFileSync(script, JSON.stringify({ turns: Array.from({ length: 2 }, () => ({ text: 'Done.' })) }));
@@ -94,7 +94,7 @@ export const extensionsStart: Row = {
           none: prompt(configs.none),
           reference: () => timeNode(home, emptyNode),
         },
-        rounds,
+        options,
       );
       const { many, none, reference } = figures;
       return {

@@ -36,9 +36,9 @@ export const loopLag: Row = {
   subject: 'with a busy Lua thread',
   reference: 'with an idle one',
   unit: 'ms',
-  run: ({ rounds, quick }) =>
+  run: (options) =>
     withLua(tools, (lua) => {
-      const ms = quick ? 50 : 500;
+      const ms = options.quick ? 50 : 500;
       return interleave(
         {
           subject: async () => {
@@ -49,8 +49,7 @@ export const loopLag: Row = {
           },
           reference: () => measureLag(ms),
         },
-        rounds,
-        1,
+        options,
       );
     }),
 };

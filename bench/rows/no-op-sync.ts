@@ -20,7 +20,7 @@ export const noOpSync: Row = {
   reference: 'node -e 0',
   unit: 'ms',
   limit: { of: 'ratio', bound: 'at most', value: 0.05 },
-  run: ({ rounds }) =>
+  run: (options) =>
     withHome((home) =>
       interleave(
         {
@@ -37,7 +37,7 @@ export const noOpSync: Row = {
           },
           reference: () => timeNode(home, emptyNode),
         },
-        rounds,
+        options,
       ),
     ),
 };

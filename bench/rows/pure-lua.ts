@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:c
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { packageRoot } from '../../lib/core/package-root.js';
-import { interleave } from '../measure.js';
+import { interleave, type Turns } from '../measure.js';
 import { type Home, panto, withHome } from '../processes.js';
 import type { Row } from '../row.js';
 
@@ -47,11 +47,11 @@ class Interpreter {
   }
 }
 
-async function comparePair(home: Home, stock: string, args: readonly string[], rounds: number) {
+async function comparePair(home: Home, stock: string, args: readonly string[], turns: Turns) {
   const ours = new Interpreter(home, process.execPath, [panto, 'lua', ...args]);
   const theirs = new Interpreter(home, stock, args);
   try {
-    return await interleave({ subject: () => ours.run(), reference: () => theirs.run() }, rounds, 1);
+    return await interleave({ subject: () => ours.run(), reference: () => theirs.run() }, turns);
   } finally {
     ours.end();
     theirs.end();
@@ -66,7 +66,7 @@ function program(name: keyof typeof sizes): Row {
     reference: 'stock lua 5.4.7, -O2',
     unit: 'runs/s',
     limit: { of: 'ratio', bound: 'at least', value: 0.98 },
-    run: ({ rounds, quick }) =>
+    run: ({ rounds, warmUps, quick }) =>
       withHome(async (home) => {
         const stock = execFileSync(join(packageRoot, 'bench/build-stock-lua'), { encoding: 'utf8' }).trim();
         const size = quick ? Math.ceil(sizes[name] / 10) : sizes[name];
@@ -74,7 +74,10 @@ function program(name: keyof typeof sizes): Row {
         const pairs = quick ? 1 : pairsOfProcesses;
         const outcome = { subject: [] as number[], reference: [] as number[] };
         for (let pair = 0; pair < pairs; pair++) {
-          const figures = await comparePair(home, stock, args, Math.ceil((rounds * 2) / pairs));
+          const figures = await comparePair(home, stock, args, {
+            rounds: Math.ceil((rounds * 2) / pairs),
+            warmUps: Math.min(warmUps, 1),
+          });
           outcome.subject.push(...figures.subject);
           outcome.reference.push(...figures.reference);
         }

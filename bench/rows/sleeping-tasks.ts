@@ -1,6 +1,6 @@
 // What a task costs above the bare timer that it waits for.
 import { makeCalls, runBatch, withLua } from '../lua-host.js';
-import { interleave, time } from '../measure.js';
+import { interleave, settleHeap, time } from '../measure.js';
 import type { Row } from '../row.js';
 
 const count = 1000;
@@ -29,22 +29,24 @@ export const sleepingTasks: Row = {
   reference: '1000 luv timers in one handler',
   unit: 'ms',
   limit: { of: 'ratio', bound: 'at most', value: 1.1 },
-  run: ({ rounds }) =>
+  run: (options) =>
     withLua(
       tools,
       (lua) =>
         interleave(
           {
-            subject: () => {
+            subject: async () => {
               const calls = makeCalls('sleep_once', '{}', count);
+              await settleHeap();
               return time(() => runBatch(lua, calls));
             },
-            reference: () => {
+            reference: async () => {
               const calls = makeCalls('raw_timers', '{}', 1);
+              await settleHeap();
               return time(() => runBatch(lua, calls));
             },
           },
-          rounds,
+          options,
         ),
       'local async = panto.async',
     ),

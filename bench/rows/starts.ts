@@ -12,11 +12,11 @@ function start(name: string, args: readonly string[], measures: string): Row {
     reference: 'node -e 0',
     unit: 'ms',
     limit: { of: 'ratio', bound: 'at most', value: 1.15 },
-    run: ({ rounds }) =>
+    run: (options) =>
       withHome((home) =>
         interleave(
           { subject: () => timeNode(home, [panto, ...args]), reference: () => timeNode(home, emptyNode) },
-          rounds,
+          options,
         ),
       ),
   };

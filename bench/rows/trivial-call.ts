@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { makeCalls, runBatch, withLua } from '../lua-host.js';
-import { interleave, timeEach, toMicroseconds } from '../measure.js';
+import { interleave, settleHeap, timeEach, toMicroseconds } from '../measure.js';
 import type { Row } from '../row.js';
 
 const input = JSON.stringify({ text: 'hello', line: 17 });
@@ -21,7 +21,7 @@ export const trivialCall: Row = {
   reference: 'worker postMessage round trip of the same string',
   unit: 'us',
   limit: { of: 'ratio', bound: 'at most', value: 0.5 },
-  run: ({ rounds }) =>
+  run: ({ rounds, warmUps }) =>
     withLua({ trivial: 'return input.text' }, async (lua) => {
       const worker = new Worker(echo, { eval: true });
       await once(worker, 'online');
@@ -32,9 +32,11 @@ export const trivialCall: Row = {
           {
             subject: async () => {
               const calls = Array.from({ length: tripsPerRound }, () => makeCalls('trivial', input, 1));
+              await settleHeap();
               return (await timeEach(tripsPerRound, (i) => runBatch(lua, calls[i]!))).map(toMicroseconds);
             },
             reference: async () => {
+              await settleHeap();
               const trip = () =>
                 new Promise<void>((resolve) => {
                   arrived = resolve;
@@ -43,8 +45,7 @@ export const trivialCall: Row = {
               return (await timeEach(tripsPerRound, trip)).map(toMicroseconds);
             },
           },
-          rounds * 2,
-          20,
+          { rounds: rounds * 2, warmUps: warmUps * 10 },
         );
       } finally {
         await worker.terminate();

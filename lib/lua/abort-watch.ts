@@ -3,7 +3,7 @@
 // been open for a moment, and the listeners of settled calls are removed together later. An abort that comes before is seen then.
 
 /** How long an abort may go unseen, in milliseconds. */
-const watchAfterMs = 2;
+const watchAfterMs = 20;
 
 export interface Abortable {
   readonly signal: AbortSignal;
