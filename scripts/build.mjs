@@ -1,4 +1,4 @@
-// Builds dist/ (the bundle that ships) and out/ (every module and test by itself, for jest).
+// Builds dist/ (the bundle that ships) and out/ (every module, test and benchmark by itself).
 import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
@@ -51,7 +51,7 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: [...modules, ...(await typescriptFiles('test'))],
+    entryPoints: [...modules, ...(await typescriptFiles('test')), ...(await typescriptFiles('bench'))],
     outdir: join(root, 'out'),
     outbase: root,
     bundle: false,
