@@ -1,9 +1,8 @@
 // Builds build/Release/panto.node with node-gyp, unless it is there and made from the same sources. --force builds in any case.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { nodeGypEnv } from './node-gyp-env.mjs';
 
 const root = new URL('..', import.meta.url).pathname;
 const addon = join(root, 'build/Release/panto.node');
@@ -23,6 +22,16 @@ function sourcesHash() {
     hash.update(`${file.slice(root.length)}\0`).update(readFileSync(file));
   }
   return hash.digest('hex');
+}
+
+/**
+ * The headers of the Node that runs, where they lie beside it, so that nothing is downloaded. A folder that the caller named wins;
+ * without either, node-gyp takes npm's `nodedir`, or downloads them.
+ */
+function nodeGypEnv() {
+  const prefix = dirname(dirname(realpathSync(process.execPath)));
+  const isThere = existsSync(join(prefix, 'include/node/node_api.h'));
+  return process.env.npm_config_nodedir || !isThere ? process.env : { ...process.env, npm_config_nodedir: prefix };
 }
 
 function isCurrent(sources) {
