@@ -1,6 +1,6 @@
 // examples/ as a new user tries them: copied into the user's folders, run by the real command with a scripted model.
 import { createHash } from 'node:crypto';
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -287,5 +287,17 @@ describe('fetch', () => {
     } finally {
       lua.stop();
     }
+  });
+});
+
+test('the first extension of the README works as it stands there', async () => {
+  const readme = readFileSync(join(packageRoot, 'README.md'), 'utf8');
+  const source = /```lua\n([\s\S]*?)```/.exec(readme)?.[1];
+  place.write('~/.config/panto/extensions/line_count.lua', source!);
+  place.write('a.txt', 'one\ntwo\n');
+  expect((await playOne('line_count', { path: 'a.txt' })).content).toBe('2 lines');
+  expect(await playOne('line_count', { path: 'b.txt' })).toMatchObject({
+    is_error: true,
+    content: expect.stringContaining('b.txt: No such file'),
   });
 });
