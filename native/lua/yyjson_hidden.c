@@ -1,5 +1,5 @@
-/* yyjson, private to the addon: a rock may bring another version of it. The system's headers come first, so that what they declare
-   stays visible. */
+/* yyjson, private to the addon: a rock may bring another version of it. The system's headers come first, so
+   that what they declare stays visible. */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
