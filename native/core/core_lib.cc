@@ -7,7 +7,6 @@
 
 #include "core/await.h"
 #include "core/chain.h"
-#include "core/children.h"
 #include "core/json.h"
 #include "core/runtime.h"
 #include "core/sleep.h"
@@ -205,18 +204,11 @@ int task(lua_State* L) {
   return 1;
 }
 
-// core.remember_child(pid): it leads a group that must not outlive us
-int remember(lua_State* L) {
-  remember_child(static_cast<pid_t>(luaL_checkinteger(L, 1)));
-  return 0;
-}
-
 const luaL_Reg kFunctions[] = {
     {"await", await},
     {"sleep", sleep},
     {"is_cancel", lua_is_cancel},
     {"task", task},
-    {"remember_child", remember},
     {"define_extension", define_extension},
     {"forget_extension", forget_extension},
     {"owner", owner},
