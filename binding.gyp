@@ -5,7 +5,7 @@
       "target_name": "panto",
       "sources": [
         "<!@(node -p \"require('fs').readFileSync('native/sources.txt','utf8').trim().split(/\\s+/).join(' ')\")",
-        "<!@(node -p \"require('fs').readFileSync('native/lua/sources.txt','utf8').trim().split(/\\s+/).filter(n=>!['ldo','liolib','loslib'].includes(n)).map(n=>'vendor/lua/src/'+n+'.c').join(' ')\")"
+        "<!@(node -p \"require('fs').readFileSync('native/lua/sources.txt','utf8').trim().split(/\\s+/).map(n=>'vendor/lua/src/'+n+'.c').join(' ')\")"
       ],
       "include_dirs": ["native", "vendor/lua/src", "vendor/yyjson/src", "<!@(node -p \"require('node-addon-api').include_dir\")"],
       "defines": ["NAPI_VERSION=9", "NAPI_CPP_EXCEPTIONS", "LUA_COMPAT_5_3"],

@@ -26,6 +26,8 @@ export interface NativeOptions {
   readonly cwd: string;
   readonly clockOriginMs: number;
   readonly timeOriginMs: number;
+  /** How long Lua code may run without yielding. */
+  readonly holdLimitMs: number;
 }
 
 /** The JS face of the Lua thread; native/binding/runtime_object.cc. */

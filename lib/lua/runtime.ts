@@ -17,6 +17,8 @@ export interface LuaRuntimeOptions {
   readonly logFile?: string;
   readonly session?: string;
   readonly cwd?: string;
+  /** How long Lua code may run without yielding, in milliseconds; 5 s by default. */
+  readonly holdLimitMs?: number;
 }
 
 export interface EvaluatedEntry {
@@ -54,6 +56,7 @@ export type LuaEvent =
 
 /** How long the process waits for the Lua thread when it exits, and when a session ends in order. */
 const exitLimitMs = 300;
+const defaultHoldLimitMs = 5000;
 const disposeLimitMs = 500;
 
 interface Request {
@@ -89,6 +92,7 @@ export class LuaRuntime {
         cwd: options.cwd ?? process.cwd(),
         clockOriginMs: addon.hrtime() - performance.now(),
         timeOriginMs: performance.timeOrigin,
+        holdLimitMs: options.holdLimitMs ?? defaultHoldLimitMs,
       },
       () => this.#drain(),
     );

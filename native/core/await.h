@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/messages.h"
+#include "core/unit.h"
 #include "lua.hpp"
 
 namespace panto {

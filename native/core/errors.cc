@@ -5,6 +5,7 @@
 
 #include "core/await.h"
 #include "core/chain.h"
+#include "core/interrupt.h"
 #include "core/runtime.h"
 #include "core/task.h"
 #include "core/text.h"
@@ -67,10 +68,12 @@ void add_text(yyjson_mut_doc* doc, yyjson_mut_val* object, const char* key, cons
 int record_failure(lua_State* L) {
   Runtime* runtime = Runtime::current();
   Task* task = current_task();
-  Failure* failure = task != nullptr ? &task->failure : &runtime->callback_failure;
+  Failure* failure = task == nullptr                       ? &runtime->callback_failure
+                     : task->stage == Task::Stage::kDefers ? &task->defer_failure
+                                                           : &task->failure;
   const Extension& extension = runtime->extension(runtime->current_owner());
   *failure = Failure{};
-  if (is_cancel(L, 1)) {
+  if (is_cancel(L, 1) || is_kill(L, 1)) {
     failure->kind = "cancelled";
     failure->message = "cancelled";
     lua_settop(L, 1);

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <string_view>
 
+#include "core/await.h"
 #include "core/chain.h"
 #include "core/errors.h"
+#include "core/interrupt.h"
 #include "core/runtime.h"
-#include "core/spawn.h"
+#include "core/uv_spawn.h"
 
 namespace panto {
 namespace {
@@ -72,22 +74,31 @@ int run_callback(lua_State* L, int nargs, int nresults, int) {
 
   lua_pushcfunction(L, record_failure);
   lua_insert(L, function);
+  Unit unit;
+  unit.id = unit.root_id = runtime->scheduler().next_id();
+  unit.owner = owner;
   int status = LUA_OK;
   {
-    CallbackFrame frame(L);
+    ScopedFrame frame(L, &unit);
     status = lua_pcall(L, nargs, nresults, function);
   }
+  if (unit.at_least(Phase::kSoft)) lua_sethook(L, nullptr, 0, 0);
   lua_remove(L, function);
   int results = 0;
   if (status == LUA_OK) {
     results = nresults == LUA_MULTRET ? lua_gettop(L) - function + 1 : nresults;
   } else {
-    if (status != LUA_ERRRUN) {
+    bool stopped = unit.at_least(Phase::kSoft) && (is_kill(L, -1) || is_cancel(L, -1));
+    if (stopped) {
+      std::string text =
+          "a callback was stopped: it ran for more than " + runtime->hold_limit_text() + " (lua.hold_limit)";
+      runtime->callback_failure = Failure{"timeout", text, {}, {}};
+    } else if (status != LUA_ERRRUN) {
       const char* text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "error in error handling";
       runtime->callback_failure = Failure{status == LUA_ERRMEM ? "out_of_memory" : "failed", text, {}, {}};
     }
     lua_pop(L, 1);
-    runtime->report_callback_failure(owner);
+    runtime->report(runtime->callback_failure, owner);
     results = -status;
   }
   // Tasks that the callback has woken run once it has returned.
@@ -237,7 +248,7 @@ int load_luv(lua_State* L) {
   lua_pushcclosure(L, walk, 1);
   lua_setfield(L, -2, "walk");
   lua_getfield(L, -1, "spawn");
-  lua_pushcclosure(L, spawn, 1);
+  lua_pushcclosure(L, spawn_kept, 1);
   lua_setfield(L, -2, "spawn");
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &kUvKey);

@@ -1,15 +1,20 @@
 #include "core/runtime.h"
 
+#include <pthread.h>
+
 #include <chrono>
+#include <cstdio>
 
 #include "core/await.h"
 #include "core/chain.h"
 #include "core/children.h"
 #include "core/core_lib.h"
 #include "core/coroutine_lib.h"
+#include "core/interrupt.h"
 #include "core/json.h"
 #include "core/luv_bridge.h"
 #include "core/shell.h"
+#include "lua/interrupt.h"
 
 namespace panto {
 namespace {
@@ -20,6 +25,10 @@ void close_delayed(DelayedWork* delayed) {
   uv_close(reinterpret_cast<uv_handle_t*>(&delayed->handle),
            [](uv_handle_t* handle) { delete static_cast<DelayedWork*>(handle->data); });
 }
+
+constexpr uint64_t kNsPerMs = 1000000;
+
+const char kFinalizersKey = 0;
 
 double hrtime_ms() {
   return static_cast<double>(uv_hrtime()) / 1e6;
@@ -38,6 +47,7 @@ int open_state(lua_State* L) {
   lua_pushstring(L, runtime->options().module_cpath.c_str());
   lua_setfield(L, -2, "cpath");
   lua_pop(L, 1);
+  runtime->open_finalizers(L);
   open_json(L);
   open_await(L);
   open_coroutine_lib(L);
@@ -54,7 +64,10 @@ int open_state(lua_State* L) {
 
 }  // namespace
 
-Runtime::Runtime(RuntimeOptions options) : options_(std::move(options)) {}
+Runtime::Runtime(RuntimeOptions options)
+    : options_(std::move(options)),
+      watchdog_(Watchdog::Limits{options_.hold_limit_ms * kNsPerMs, options_.grace_ms * kNsPerMs,
+                                 options_.closers_ms * kNsPerMs}) {}
 
 Runtime* Runtime::current() {
   return this_thread_runtime;
@@ -79,6 +92,8 @@ bool Runtime::start(std::string* error) {
 }
 
 void Runtime::send(Request request) {
+  // The loop may not turn for a while: the watchdog is told at once.
+  if (auto* cancel = std::get_if<CancelTask>(&request)) watchdog_.ask_to_stop(cancel->token, cancel->reason);
   if (!inbox_.push(std::move(request))) return;
   std::lock_guard<std::mutex> lock(life_mutex_);
   if (life_ == Life::kRunning) uv_async_send(&async_);
@@ -112,6 +127,8 @@ bool Runtime::shutdown(int limit_ms) {
 
 void Runtime::run() {
   this_thread_runtime = this;
+  open_interrupts();
+  watchdog_.start(pthread_self());
   std::string error;
   if (boot(&error)) {
     send_event(Event{EventKind::kReady});
@@ -150,6 +167,12 @@ bool Runtime::boot(std::string* error) {
   return false;
 }
 
+void Runtime::open_finalizers(lua_State* L) {
+  finalizers_ = lua_newthread(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &kFinalizersKey);
+  panto_set_finalizer_queue(finalizers_);
+}
+
 void Runtime::handle_inbox() {
   {
     std::lock_guard<std::mutex> lock(life_mutex_);
@@ -168,8 +191,10 @@ void Runtime::handle_inbox() {
       scheduler_->start_control(*control);
     } else if (auto* cancel = std::get_if<CancelTask>(&request)) {
       scheduler_->cancel(*cancel);
+      if (scheduler_->find(cancel->token) == nullptr) watchdog_.forget(cancel->token);
     }
   }
+  scheduler_->run_finalizers(finalizers_);
   scheduler_->run_ready();
   if (scheduler_->has_ready() || !deferred_.empty()) uv_async_send(&async_);
 }
@@ -178,6 +203,8 @@ void Runtime::handle_inbox() {
 // reaches Lua any more), then closes the state and what its finalizers closed.
 void Runtime::close_down() {
   closing_ = true;
+  watchdog_.stop();
+  panto_set_finalizer_queue(nullptr);  // what is still to be finalized is so in place
   closing_handles_ = true;
   if (L_ != nullptr) close_luv_handles(L_);
   closing_handles_ = false;
@@ -240,13 +267,19 @@ int Runtime::current_owner() const {
   return task != nullptr ? task->owner : callback_owner;
 }
 
-void Runtime::report_callback_failure(int owner) {
-  send_event(Event{EventKind::kProblem, 0, {}, failure_json(callback_failure, extension(owner).name)});
+void Runtime::report(const Failure& failure, int owner) {
+  send_event(Event{EventKind::kProblem, 0, {}, failure_json(failure, extension(owner).name)});
+}
+
+std::string Runtime::hold_limit_text() const {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", static_cast<double>(options_.hold_limit_ms) / 1000);
+  return text;
 }
 
 void Runtime::report_orphan(lua_State* orphan) {
   // The coroutine is dead but whole: its frames still tell the place.
-  CallbackFrame frame(L_);
+  ScopedFrame frame(L_, nullptr);
   lua_pushcfunction(L_, [](lua_State* L) {
     auto* dead = static_cast<lua_State*>(lua_touserdata(L, 1));
     lua_settop(L, 0);
@@ -260,7 +293,7 @@ void Runtime::report_orphan(lua_State* orphan) {
   });
   lua_pushlightuserdata(L_, orphan);
   if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
-  report_callback_failure(callback_owner);
+  report(callback_failure, callback_owner);
 }
 
 }  // namespace panto
