@@ -7,7 +7,6 @@
 
 #include "core/await.h"
 #include "core/chain.h"
-#include "core/children.h"
 #include "core/json.h"
 #include "core/runtime.h"
 #include "core/sleep.h"
@@ -235,12 +234,6 @@ int asking(lua_State* L) {
   return 0;
 }
 
-// core.remember_child(pid): it leads a group that must not outlive us
-int remember(lua_State* L) {
-  remember_child(static_cast<pid_t>(luaL_checkinteger(L, 1)));
-  return 0;
-}
-
 const luaL_Reg kFunctions[] = {
     {"await", await},
     {"sleep", sleep},
@@ -248,7 +241,6 @@ const luaL_Reg kFunctions[] = {
     {"is_cancel", lua_is_cancel},
     {"task", task},
     {"asking", asking},
-    {"remember_child", remember},
     {"define_extension", define_extension},
     {"forget_extension", forget_extension},
     {"owner", owner},

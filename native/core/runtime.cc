@@ -13,6 +13,7 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/luv_bridge.h"
+#include "core/shell.h"
 #include "lua/interrupt.h"
 
 namespace panto {
@@ -83,6 +84,8 @@ bool Runtime::start(std::string* error) {
     *error = std::string("cannot start the Lua runtime: ") + uv_strerror(status);
     return false;
   }
+  keep_shell_children();
+  accept_children();
   life_ = Life::kRunning;
   thread_ = std::thread([this] { run(); });
   return true;
@@ -103,11 +106,13 @@ bool Runtime::shutdown(int limit_ms) {
     life_ = Life::kStopping;
     uv_async_send(&async_);
   }
+  // First of all: the thread may be waiting for one, and none must outlive us because its starter hangs.
+  lock.unlock();
+  kill_children();
+  lock.lock();
   bool ended = life_changed_.wait_for(lock, std::chrono::milliseconds(limit_ms),
                                       [this] { return life_ == Life::kEnded; });
   lock.unlock();
-  // Also when the thread is lost: a child must not outlive us because its starter hangs.
-  kill_children();
   if (thread_.joinable()) {
     if (ended) {
       thread_.join();
@@ -200,7 +205,6 @@ void Runtime::close_down() {
   closing_ = true;
   watchdog_.stop();
   panto_set_finalizer_queue(nullptr);  // what is still to be finalized is so in place
-  kill_children();
   closing_handles_ = true;
   if (L_ != nullptr) close_luv_handles(L_);
   closing_handles_ = false;
