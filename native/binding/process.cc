@@ -5,8 +5,10 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,15 +17,32 @@
 namespace panto {
 namespace {
 
-// Node may have made them non-blocking; stdio of C then loses data with EAGAIN.
-void make_standard_streams_blocking() {
+// Gives descriptors 0 to 2 back what a C program expects of them. Node may have made them non-blocking (stdio
+// of C then loses data with EAGAIN), and it closes them on exec (what os.execute starts would have none).
+void restore_standard_streams() {
   for (int fd = 0; fd <= 2; fd++) {
     int flags = fcntl(fd, F_GETFL);
-    if (flags != -1 && (flags & O_NONBLOCK) != 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    if (flags == -1) continue;
+    if ((flags & O_NONBLOCK) != 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    fcntl(fd, F_SETFD, 0);
   }
 }
 
-// runLua(argv: string[], path: string | null, cpath: string | null): number
+// Node hands arguments over as text, with U+FFFD for bytes that are not UTF-8 (a file name of another
+// encoding). Lua's strings are bytes: such arguments are taken from the kernel's copy. It has the same ones
+// at its end.
+void restore_bytes(std::vector<std::string>* arguments) {
+  auto is_damaged = [](const std::string& text) { return text.find("\xEF\xBF\xBD") != std::string::npos; };
+  if (std::none_of(arguments->begin(), arguments->end(), is_damaged)) return;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> originals;
+  for (std::string word; std::getline(file, word, '\0');) originals.push_back(word);
+  // The first is the name that we gave the interpreter.
+  if (originals.size() < arguments->size()) return;
+  std::copy(originals.end() - (arguments->size() - 1), originals.end(), arguments->begin() + 1);
+}
+
+// runLua(argv: string[], path: string | null, cpath: string | null): never
 Napi::Value run_lua(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   if (info.Length() != 3 || !info[0].IsArray())
@@ -31,16 +50,16 @@ Napi::Value run_lua(const Napi::CallbackInfo& info) {
   auto list = info[0].As<Napi::Array>();
   std::vector<std::string> arguments;
   for (uint32_t i = 0; i < list.Length(); i++) arguments.push_back(list.Get(i).ToString());
+  restore_bytes(&arguments);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   std::string path = info[1].IsString() ? info[1].ToString() : std::string();
   std::string cpath = info[2].IsString() ? info[2].ToString() : std::string();
-  make_standard_streams_blocking();
+  restore_standard_streams();
   signal(SIGPIPE, SIG_DFL);  // Node ignores it; `panto lua … | head` must end
-  int status = panto_lua_main(static_cast<int>(arguments.size()), argv.data(),
-                              path.empty() ? nullptr : path.c_str(), cpath.empty() ? nullptr : cpath.c_str());
-  return Napi::Number::New(env, status);
+  panto_lua_main(static_cast<int>(arguments.size()), argv.data(), path.empty() ? nullptr : path.c_str(),
+                 cpath.empty() ? nullptr : cpath.c_str());
 }
 
 // hrtime(): number, milliseconds of libuv's clock

@@ -148,7 +148,7 @@ int post(lua_State* L) {
   auto* event = new Event{EventKind::kPost};
   auto* error = new std::string;
   event->name.assign(name, length);
-  bool ok = encode_json(L, 2, "message", JsonEncoding::kSchema, {}, &event->body, error);
+  bool ok = encode_json(L, 2, "message", JsonEncoding::kMessage, {}, &event->body, error);
   if (ok) {
     Runtime::current()->send_event(std::move(*event));
   } else {

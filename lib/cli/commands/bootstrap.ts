@@ -1,5 +1,5 @@
 // `panto bootstrap`: what every start does when something is missing, done now and said.
-import { pantoPaths } from '../../config/paths.js';
+import { dataFolder } from '../../config/paths.js';
 import { syncTree } from '../../rocks/index.js';
 import { cleanLine } from '../../ui/clean.js';
 import { loadable } from '../commands.js';
@@ -19,7 +19,7 @@ export const bootstrap = loadable(
       await synced;
     });
     const work = syncTree({
-      pantoHome: pantoPaths(process.env).dataDir,
+      pantoHome: dataFolder(process.env),
       force: args.force === true,
       onProgress: (line) => process.stderr.write(`panto: ${cleanLine(line)}\n`),
       signal: stopping.signal,
