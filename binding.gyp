@@ -5,7 +5,7 @@
       "target_name": "panto",
       "sources": [
         "<!@(node -p \"require('fs').readFileSync('native/sources.txt','utf8').trim().split(/\\s+/).join(' ')\")",
-        "<!@(node -p \"require('fs').readFileSync('native/lua/sources.txt','utf8').trim().split(/\\s+/).filter(n=>n!=='ldo').map(n=>'vendor/lua/src/'+n+'.c').join(' ')\")"
+        "<!@(node -p \"require('fs').readFileSync('native/lua/sources.txt','utf8').trim().split(/\\s+/).map(n=>'vendor/lua/src/'+n+'.c').join(' ')\")"
       ],
       "include_dirs": ["native", "vendor/lua/src", "vendor/yyjson/src", "<!@(node -p \"require('node-addon-api').include_dir\")"],
       "defines": ["NAPI_VERSION=9", "NAPI_CPP_EXCEPTIONS", "LUA_COMPAT_5_3"],
@@ -14,7 +14,8 @@
       "cflags_cc": ["-std=c++17", "-fexceptions"],
       "cflags_cc!": ["-fno-exceptions", "-std=gnu++17", "-std=gnu++20"],
       "conditions": [
-        ["OS=='linux'", { "defines": ["LUA_USE_LINUX", "_GNU_SOURCE"], "libraries": ["-ldl", "-lm"] }],
+        # All symbols are resolved at load: a Node without libuv's must be an error that can be reported, not the end of the process.
+        ["OS=='linux'", { "defines": ["LUA_USE_LINUX", "_GNU_SOURCE"], "libraries": ["-ldl", "-lm"], "ldflags": ["-Wl,-z,now"] }],
         ["OS=='mac'", {
           "defines": ["LUA_USE_MACOSX"],
           "xcode_settings": {

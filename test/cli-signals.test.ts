@@ -63,11 +63,14 @@ test('an interrupted jsonl stream is complete: a result for the call, and the en
 });
 
 test('a second signal does not wait for anything', async () => {
-  const { child, end } = await startSleeper();
+  const { child, end, sleeper } = await startSleeper();
   child.kill('SIGINT');
   child.kill('SIGTERM');
   const { status } = await end;
   expect([130, 143]).toContain(status);
+  // Whoever watches over the command ends it a moment later.
+  for (let tries = 0; isAlive(sleeper) && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(isAlive(sleeper)).toBe(false);
 });
 
 test('a signal while a reader does not read still ends the process', async () => {

@@ -148,6 +148,19 @@ describe('-p', () => {
     expect(readFileSync(join(place.project, 'new.txt'), 'utf8')).toBe('x');
   });
 
+  test('commands do not see the keys of the configured providers', async () => {
+    place.write(
+      '~/.config/panto/config.toml',
+      '[providers.mine]\nbase_url = "http://127.0.0.1:9"\napi_key_env = "MY_SECRET"\n',
+    );
+    const model = place.script([{ tool_calls: [{ name: 'bash', input: { command: 'env >seen' } }] }, { text: 'done' }]);
+    const env = { MY_SECRET: 'hush', MY_OTHER: 'seen', ANTHROPIC_API_KEY: 'hush' };
+    await place.run(['-p', 'hi', '--model', model, '--permission', 'auto'], { env });
+    const seen = readFileSync(join(place.project, 'seen'), 'utf8');
+    expect(seen).toContain('MY_OTHER=seen');
+    expect(seen).not.toContain('hush');
+  });
+
   test('a run that fails ends with status 1 and its cause, with what was said until then', async () => {
     const model = place.script([{ text: 'I begin.', tool_calls: [{ name: 'ls', input: {} }] }]);
     const { status, stdout, stderr } = await place.run(['-p', 'hi', '--model', model]);

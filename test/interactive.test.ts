@@ -228,6 +228,24 @@ test('a failed run is one line, and the session goes on', async () => {
   await terminal.see('> ');
 });
 
+test('a command of a Lua extension answers, fails with its place, and is in /help', async () => {
+  place.write(
+    '~/.config/panto/extensions/demo.lua',
+    `return { name = "demo", activate = function(ext)
+  ext.register_command { name = "greet", description = "says hello", handler = function(args) return "hello " .. args end }
+  ext.register_command { name = "fail", description = "fails", handler = function() error("no luck") end }
+end }`,
+  );
+  const terminal = await open([]);
+  terminal.type('/greet you\r');
+  await terminal.see('hello you\n');
+  await terminal.see('> ');
+  terminal.type('/fail\r');
+  await terminal.see(/error: .*demo\.lua:3: no luck/);
+  terminal.type('/help\r');
+  await terminal.see('/greet  says hello (demo)');
+});
+
 describe('colours', () => {
   const turns = [{ text: 'Plain.', tool_calls: [bash('true')] }, { text: 'Done.' }];
   test('are used at a terminal', async () => {

@@ -1,8 +1,9 @@
 // The bash tool, run as a worker runs it. Times here only tell a hang from an end.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setEnvironmentData } from 'node:worker_threads';
+import { distUrl } from '../lib/core/package-root.js';
 import { run } from '../lib/tools/bash.js';
 import { hideFromCommands } from '../lib/tools/index.js';
 import { eventually, failure, invoke, markProcesses, start, temporaryFolder, text, textOf } from './tools-support.js';
@@ -20,7 +21,13 @@ async function timed(command: string): Promise<{ output: string; ms: number }> {
 }
 
 function killMarked(mark: { left(): string[] }): void {
-  for (const line of mark.left()) process.kill(Number(line.split(' ')[0]), 'SIGKILL');
+  for (const line of mark.left()) {
+    try {
+      process.kill(Number(line.split(' ')[0]), 'SIGKILL');
+    } catch {
+      // It has just ended.
+    }
+  }
 }
 
 describe('result', () => {
@@ -248,7 +255,7 @@ describe('background processes (E9)', () => {
   test('output that is late because the machine is busy is waited for', async () => {
     // The relay is stopped and goes on only after the silence that ends a call with a process in the background.
     const output = await bash(
-      'relay=$(pgrep -s 0 -x cat); kill -STOP $relay; echo late; setsid sh -c "sleep .6; kill -CONT $relay" >/dev/null 2>&1 &',
+      'until relay=$(pgrep -s 0 -x cat); do sleep .01; done; kill -STOP $relay; echo late; setsid sh -c "sleep .4; kill -CONT $relay" >/dev/null 2>&1 &',
     );
     expect(output).toBe('late');
   });
@@ -285,7 +292,7 @@ describe('a call that is stopped', () => {
     expect(textOf(result.content)).toMatch(
       /^line 1\nline 2\nline 3\n(line \d+\n)*\n\[aborted: the command and everything it started were stopped\]$/,
     );
-    expect(mark.left()).toEqual([]);
+    expect(await eventually(() => mark.left().length === 0)).toBe(true);
   });
 
   for (const [what, command] of [
@@ -336,7 +343,7 @@ describe('a call that is stopped', () => {
       'a\n\n[timed out after 0.3 s: the command and everything it started were stopped]',
     );
     expect(result.isError).toBe(true);
-    expect(mark.left()).toEqual([]);
+    expect(await eventually(() => mark.left().length === 0)).toBe(true);
   });
 
   test('a deadline of the agent is said to be one', async () => {
@@ -367,6 +374,38 @@ describe('a call that is stopped', () => {
     call.abort('cancelled');
     await expect(call.result).rejects.toThrow('aborted');
     expect(existsSync(join(cwd, 'never'))).toBe(false);
+  });
+});
+
+describe('when panto ends without a word', () => {
+  /** Runs a command in a process of its own, which ends in a given way once the command has printed something. */
+  async function endOnFirstUpdate(command: string, end: string, env: NodeJS.ProcessEnv): Promise<void> {
+    const script = `
+      import { run } from ${JSON.stringify(distUrl('tools/bash').href)};
+      const call = { id: '1', cwd: ${JSON.stringify(cwd)}, signal: new AbortController().signal, update() { ${end} } };
+      await run(${JSON.stringify({ command })}, call);`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { env, stdio: 'ignore' });
+    await new Promise((resolve) => child.once('exit', resolve));
+  }
+
+  test.each([
+    ['process.kill(process.pid, "SIGKILL")', 'sleep 300 & sleep 300'],
+    ['process.exit(0)', 'trap "" TERM; sleep 300 & while :; do sleep 1; done'],
+    ['throw new Error("crash")', 'sleep 300 | cat'],
+  ])('by %s, a running command ends too', async (end, command) => {
+    const mark = markProcesses();
+    await endOnFirstUpdate(`echo begun; ${command}`, end, { ...process.env });
+    expect(await eventually(() => mark.left().length === 0, 10_000)).toBe(true);
+  });
+
+  test('a process in the background of a finished call lives on', async () => {
+    const mark = markProcesses();
+    await endOnFirstUpdate('sleep 300 & echo $! > survivor', '', { ...process.env });
+    const survivor = readFileSync(join(cwd, 'survivor'), 'utf8').trim();
+    // Longer than the watcher would take.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    expect(mark.left()).toContain(`${survivor} sleep 300`);
+    killMarked(mark);
   });
 });
 

@@ -1,5 +1,6 @@
 // The grep and find tools, over the real ripgrep.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { run as find } from '../lib/tools/find.js';
 import { run as grep } from '../lib/tools/grep.js';
@@ -143,12 +144,29 @@ describe('grep', () => {
     expect(shown).toBe('src/a.ts:2:needle a');
   });
 
+  test('a file that is too hard for the pattern does not spoil the search of the others', async () => {
+    const root = temporaryFolder();
+    file('1-hard', `${'a'.repeat(60)}\n`, root);
+    file('2-easy', 'a\n\n', root);
+    expect(await text(grep, { pattern: '(a|aa)+(?<!a)$|^(?<=\\b)?$' }, root)).toBe(
+      '2-easy:2:\n\n[Not searched: ./1-hard: PCRE2: error matching: match limit exceeded]',
+    );
+  });
+
+  test('a FIFO is one line and never blocks', async () => {
+    execFileSync('mkfifo', [join(cwd, 'fifo')]);
+    expect(await failure(grep, { pattern: 'x', path: 'fifo' }, cwd)).toBe(
+      'fifo is a named pipe (FIFO), not a regular file',
+    );
+    rmSync(join(cwd, 'fifo'));
+  });
+
   test('a cancelled search leaves no process', async () => {
     const root = temporaryFolder();
-    file('slow.txt', `${'a'.repeat(40)}\n`.repeat(200_000), root);
+    // Each file keeps the pattern busy until the engine's own limit, for minutes in all.
+    for (let i = 0; i < 2000; i++) file(`slow${i}`, `${'a'.repeat(60)}\n`, root);
     const mark = markProcesses();
-    // Backtracks for hours.
-    const call = start(grep, { pattern: '(a+)+(?=b)c' }, root);
+    const call = start(grep, { pattern: '(a|aa)+(?<!a)$' }, root);
     expect(await eventually(() => mark.left().length > 0)).toBe(true);
     call.abort('cancelled');
     await expect(call.result).rejects.toThrow('aborted');

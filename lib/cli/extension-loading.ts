@@ -5,7 +5,7 @@ import { discoverExtensions } from '../extensions/discover.js';
 import { type LoadResult, loadExtensions } from '../extensions/load.js';
 import { compilePolicy } from '../extensions/policy.js';
 import { syncTree } from '../rocks/index.js';
-import type { LuaRuntime, startLua } from './lua-runtime.js';
+import type { SessionLua, startLua } from './lua-runtime.js';
 import type { Notify } from './notice.js';
 import type { Setup } from './setup.js';
 
@@ -17,7 +17,7 @@ export interface LoadingOptions {
 
 export interface LoadedExtensions extends LoadResult {
   /** Absent where Lua could not be started; why was said. */
-  readonly runtime: LuaRuntime | undefined;
+  readonly runtime: SessionLua | undefined;
 }
 
 /** Brings the tree up to date, starts Lua and loads what the policy permits. What goes wrong is told, and costs itself only. */
@@ -49,7 +49,7 @@ export async function loadAll(setup: Setup, options: LoadingOptions): Promise<Lo
   }
 }
 
-async function startRuntime(setup: Setup, options: LoadingOptions): Promise<LuaRuntime | undefined> {
+async function startRuntime(setup: Setup, options: LoadingOptions): Promise<SessionLua | undefined> {
   const { notify, signal } = options;
   const synced = await syncTree({
     pantoHome: setup.paths.dataDir,

@@ -6,7 +6,11 @@ import { packageRoot } from '../core/package-root.js';
 import { LuaRuntime } from '../lua/runtime.js';
 import type { Tree } from '../rocks/index.js';
 
-export type { LuaRuntime };
+/** What a session needs of the runtime. */
+export type SessionLua = Pick<
+  LuaRuntime,
+  'source' | 'useLocks' | 'evaluate' | 'activate' | 'drop' | 'commands' | 'runCommand' | 'on' | 'dispose'
+>;
 
 export interface LuaStart {
   readonly tree: Tree;
@@ -25,7 +29,7 @@ function extensionLog({ logDir }: PantoPaths): string {
 }
 
 /** @throws Error with one line where Lua does not start */
-export function startLua({ tree, cwd, paths }: LuaStart): Promise<LuaRuntime> {
+export function startLua({ tree, cwd, paths }: LuaStart): Promise<SessionLua> {
   return LuaRuntime.start({
     luaDir: join(packageRoot, 'lua'),
     luaPath: tree.luaPath,

@@ -1,7 +1,8 @@
 // The provider that a model's name stands for.
 import { resolve } from 'node:path';
+import type { Config } from '../config/config.js';
 import type { Provider } from '../core/types.js';
-import { createProvider } from '../providers/index.js';
+import { type Api, createProvider, type ProviderConfig } from '../providers/index.js';
 import type { Notify } from './notice.js';
 import type { Setup } from './setup.js';
 
@@ -20,16 +21,22 @@ export async function openModel(model: string | undefined, setup: Setup, notify:
     const { createScriptedProvider } = await import('../providers/scripted.js');
     return createScriptedProvider(resolve(setup.cwd, name.slice(scripted.length)));
   }
-  const providers = Object.entries(setup.config.providers).map(([id, { api, baseUrl, apiKeyEnv }]) => [
-    id,
-    { ...(api && { api }), ...(baseUrl && { base_url: baseUrl }), ...(apiKeyEnv && { api_key_env: apiKeyEnv }) },
-  ]);
+  const providers = Object.entries(setup.config.providers).map(([id, provider]) => [id, asWritten(provider)] as const);
   return createProvider(
     name,
-    { providers: Object.fromEntries(providers), env: setup.env },
+    { providers: Object.fromEntries<ProviderConfig>(providers), env: setup.env },
     {
       onRetry: ({ error, delayMs }) =>
         notify({ level: 'info', message: `${error.message}; trying again in ${Math.ceil(delayMs / 1000)} s` }),
     },
   );
+}
+
+function asWritten({ api, baseUrl, apiKeyEnv }: Config['providers'][string]): ProviderConfig {
+  return {
+    // An API that the config knows and the providers do not is refused by them, with one line.
+    ...(api && { api: api as Api }),
+    ...(baseUrl && { base_url: baseUrl }),
+    ...(apiKeyEnv && { api_key_env: apiKeyEnv }),
+  };
 }

@@ -7,9 +7,9 @@ import type { Gates, Refusal, ToolCall } from '../core/types.js';
 import { type Answer, type PermissionMode, permissionGate } from '../extensions/permission.js';
 import type { TrustReport } from '../extensions/trust.js';
 import { treeAt, treeIsCurrent } from '../rocks/index.js';
-import { nativeTools } from '../tools/index.js';
+import { hideFromCommands, nativeTools } from '../tools/index.js';
 import { loadAll } from './extension-loading.js';
-import { type LuaRuntime, startLua } from './lua-runtime.js';
+import { type SessionLua, startLua } from './lua-runtime.js';
 import { openModel } from './model.js';
 import type { Notify } from './notice.js';
 import { readSetup } from './setup.js';
@@ -47,7 +47,7 @@ export interface Session {
   /** When it began, on the clock of the events: milliseconds since the epoch. */
   readonly startedAt: number;
   readonly model: string;
-  commands(): ReturnType<LuaRuntime['commands']>;
+  commands(): ReturnType<SessionLua['commands']>;
   runCommand(name: string, args: string, signal: AbortSignal): Promise<string | undefined>;
   /** Ends Lua, workers and what they started. */
   dispose(): Promise<void>;
@@ -60,6 +60,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
   const setup = await readSetup({ ...options, askTrust: person && ((report) => person.trusts(report)) });
   const provider = await openModel(options.model, setup, notify);
   const { config, cwd, root } = setup;
+  hideFromCommands(Object.values(config.providers).flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []));
 
   const registry = new ToolRegistry();
   const gates: Gates = {
@@ -95,12 +96,13 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
   const closing = new AbortController();
   const signal = AbortSignal.any([options.signal, closing.signal]);
-  let runtime: LuaRuntime | undefined;
+  let runtime: SessionLua | undefined;
   const load = async () => {
     const loaded = await loadAll(setup, { notify, signal, startLua: options.startLua ?? startLua });
     runtime = loaded.runtime;
     addTools(loaded.tools);
     if (!runtime) return;
+    runtime.useLocks((name, run, lockOptions) => agent.lock(name, run, lockOptions));
     const registration = agent.registerToolSource(runtime.source);
     const told = new Set<string>();
     const tell = (refusals: readonly Refusal[]) => {
@@ -108,8 +110,10 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       for (const { reason } of refusals) told.add(reason);
     };
     tell(registration.refused);
-    // Extensions may add and take back tools at any time; a turn begins with what is there then.
-    agent.on((event) => event.type === 'turn_start' && tell(registration.refresh()));
+    // Extensions may add and take back tools at any time; a turn works with those that were there when it began.
+    runtime.on((event) => {
+      if (event.type === 'tools_changed') tell(registration.refresh());
+    });
   };
   const dispose = async () => {
     closing.abort();

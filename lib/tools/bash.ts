@@ -1,16 +1,17 @@
 // The tool `bash`: runs a command and returns the end of its output.
 //
 // - The call ends when the shell has ended, even if a background process still holds the output: what comes within a moment
-//   (IDLE_MS without a byte, at most DRAIN_MS) is still taken, then reading stops. Background processes live on after a normal end,
-//   also after panto's own; a cancelled call and one that ran out of time are stopped with everything they started (shell/processes.ts).
+//   (IDLE_MS without a byte, at most DRAIN_MS) is still taken, then reading stops.
+// - Background processes live on after a normal end of the call, also after panto's own end. A call that is cancelled or runs out of
+//   time is stopped with everything it started (shell/processes.ts), and so is one that still runs when panto ends, even by
+//   SIGKILL (shell/start.ts).
 // - A non-zero exit status is an observation, not a failure of the tool.
 // - There is no input and no terminal: whoever asks gets the end of the file, or an error from /dev/tty.
 import { distUrl } from '../core/package-root.js';
 import type { Json, NativeRun, Tool } from '../core/types.js';
 import { CommandOutput, type OutputView } from './shell/output.js';
 import { hasSurvivors, stopSession } from './shell/processes.js';
-import { startShell } from './shell/start.js';
-
+import { type Shell, startShell } from './shell/start.js';
 import { MAX_BYTES, MAX_LINES } from './text/truncate.js';
 import { checkStopped, type NativeResult, stopWord } from './types.js';
 
@@ -61,7 +62,8 @@ export const run: NativeRun = async (input, call) => {
   const { command, timeout = DEFAULT_TIMEOUT_S } = input as { command: string; timeout?: number };
   checkStopped(call.signal);
   const output = new CommandOutput();
-  const child = await startShell(command, call.cwd);
+  const shell = await startShell(command, call.cwd);
+  const { child } = shell;
   const stream = child.stdout;
   if (!stream) throw new Error('the shell has no output');
   const updates = coalesce(() => call.update(output.view().text));
@@ -79,7 +81,7 @@ export const run: NativeRun = async (input, call) => {
   });
 
   const seconds = Math.min(timeout, MAX_TIMEOUT_S);
-  const stop = stopper(child.pid, call.signal, seconds);
+  const stop = stopper(shell, call.signal, seconds);
   try {
     let end = await Promise.race([exited, stop.stopped]);
     const exitedAt = performance.now();
@@ -88,7 +90,7 @@ export const run: NativeRun = async (input, call) => {
       await stop.gone();
       await Promise.race([closed, delay(STOPPED_DRAIN_MS)]);
     } else {
-      const drained = drain(closed, child.pid, () => Math.max(lastByte, exitedAt));
+      const drained = drain(closed, shell.pid, () => Math.max(lastByte, exitedAt));
       const then = await Promise.race([drained, stop.stopped]);
       if (typeof then === 'object') {
         end = then;
@@ -100,6 +102,7 @@ export const run: NativeRun = async (input, call) => {
     stop.dispose();
     updates.dispose();
     stream.destroy();
+    shell.release();
   }
 };
 
@@ -120,7 +123,7 @@ async function drain(closed: Promise<void>, leader: number, lastByte: () => numb
 }
 
 /** Watches the signal and the time. The first signal to the processes leaves inside the event that asks for it. */
-function stopper(leader: number, signal: AbortSignal, seconds: number) {
+function stopper(shell: Shell, signal: AbortSignal, seconds: number) {
   let gone: Promise<void> | undefined;
   let resolve: (end: End) => void = () => undefined;
   const stopped = new Promise<End>((done) => {
@@ -128,7 +131,8 @@ function stopper(leader: number, signal: AbortSignal, seconds: number) {
   });
   const stop = (word: string): void => {
     if (gone) return;
-    gone = stopSession(leader);
+    gone = stopSession(shell.pid);
+    shell.abandon();
     resolve({ kind: 'stopped', word });
   };
   const onAbort = (): void => stop(stopWord(signal));

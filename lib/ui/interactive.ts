@@ -42,6 +42,8 @@ export class InteractiveLoop {
   readonly #transcript: Transcript;
   #host: InteractiveHost | undefined;
   #activity: Activity | undefined;
+  /** Lines that were sent before there was an agent. */
+  readonly #early: string[] = [];
   /** Prompts that were sent while a command of an extension ran. */
   readonly #waiting: string[] = [];
   #quitAsked = false;
@@ -87,6 +89,7 @@ export class InteractiveLoop {
       this.notice(this.#style.bold(`> ${cleanText(first)}`));
       this.#prompt(host, first);
     }
+    for (const text of this.#early.splice(0)) this.#line(text);
     await this.#status;
     this.#activity?.controller.abort();
     await this.#activity?.ended;
@@ -102,19 +105,23 @@ export class InteractiveLoop {
     this.#quitAsked = false;
     if (text.trim() === '') return;
     // A text that begins with a path is no command; a leading space makes a text of anything.
-    const command = /^\/([A-Za-z][\w.-]*)(?:\s+([\s\S]*))?$/.exec(text);
-    if (command?.[1]) this.#command(command[1], command[2] ?? '');
-    else if (!this.#host) this.notice(this.#style.yellow('still starting'));
-    else if (this.#activity?.kind === 'turn') this.#host.agent.enqueue(text.trim());
-    else if (this.#activity) this.#waiting.push(text.trim());
-    else this.#prompt(this.#host, text.trim());
+    const [, name, args = ''] = /^\/([A-Za-z][\w.-]*)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+    if (name === 'quit' || name === 'exit') this.#leave(0);
+    else if (!this.#host) this.#early.push(text);
+    else if (name !== undefined) this.#command(this.#host, name, args);
+    else this.#say(this.#host, text.trim());
   }
 
-  #command(name: string, args: string): void {
-    const host = this.#host;
-    if (name === 'quit' || name === 'exit') this.#leave(0);
-    else if (name === 'help') this.#help(host?.commands() ?? []);
-    else if (host?.commands().some((command) => command.name === name)) this.#extensionCommand(host, name, args);
+  #say(host: InteractiveHost, text: string): void {
+    if (this.#activity?.kind === 'turn') host.agent.enqueue(text);
+    else if (this.#activity) this.#waiting.push(text);
+    else this.#prompt(host, text);
+  }
+
+  #command(host: InteractiveHost, name: string, args: string): void {
+    const commands = host.commands();
+    if (name === 'help') this.#help(commands);
+    else if (commands.some((command) => command.name === name)) this.#extensionCommand(host, name, args);
     else this.notice(this.#style.red(`no command /${cleanLine(name)}; /help lists them`));
   }
 

@@ -114,6 +114,7 @@ RuntimeObject::RuntimeObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<
   options.session = text_option(given, "session");
   options.cwd = text_option(given, "cwd");
   options.clock_origin_ms = number_option(given, "clockOriginMs");
+  options.hold_limit_ms = static_cast<uint64_t>(number_option(given, "holdLimitMs"));
   options.time_origin_ms = number_option(given, "timeOriginMs");
   if (runtime_exists.exchange(true))
     throw Napi::Error::New(env, "The Lua runtime already runs in this process");

@@ -2,6 +2,7 @@
 
 #include "core/chain.h"
 #include "core/coroutine_lib.h"
+#include "core/interrupt.h"
 #include "core/runtime.h"
 #include "core/scheduler.h"
 #include "core/sleep.h"
@@ -33,9 +34,15 @@ void unanchor_orphan(lua_State* L, Waiter* waiter) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, waiter);
 }
 
+// Nobody holds the waiter's resume any more, nor the coroutine on whose stack it lies: a task that still
+// waits is lost.
 int waiter_gc(lua_State* L) {
   Waiter* waiter = to_waiter(L, 1);
   if (waiter->timer != nullptr) cancel_sleep(waiter);
+  Runtime* runtime = Runtime::current();
+  if (waiter->state == Waiter::State::kWaiting && waiter->task != 0 && !runtime->closing()) {
+    runtime->scheduler().note_lost(waiter->task);
+  }
   return 0;
 }
 
@@ -68,7 +75,13 @@ int push_values(lua_State* L) {
   return count;
 }
 
+// Cancelling is sticky, but closers and defers may wait.
+bool must_throw(Task* task) {
+  return task != nullptr && task->cancelled && !is_cleaning_up(task);
+}
+
 int throw_cancel(lua_State* L, int, lua_KContext) {
+  if (Task* task = current_task()) task->cancel_thrown = true;
   push_cancel(L);
   return lua_error(L);
 }
@@ -79,8 +92,7 @@ int await_resumed(lua_State* L, int, lua_KContext) {
     unanchor_orphan(L, waiter);
     return push_values(L);
   }
-  Task* task = current_task();
-  if (task != nullptr && task->cancelled) {
+  if (must_throw(current_task())) {
     waiter->state = Waiter::State::kDead;
     if (waiter->timer != nullptr) cancel_sleep(waiter);
     if (lua_getiuservalue(L, kWaiterSlot, 2) == LUA_TFUNCTION) lua_callk(L, 0, 0, 0, throw_cancel);
@@ -133,17 +145,27 @@ void push_cancel(lua_State* L) {
 }
 
 Waiter* begin_await(lua_State* L) {
+  Task* running = current_task();
+  if (running != nullptr && running->at_least(Phase::kHard))
+    luaL_error(L, "cannot await here: the task has been closed");
   if (!lua_isyieldable(L)) {
     bool is_main = lua_pushthread(L) == 1;
     luaL_error(L, is_main ? "cannot await here: not in a coroutine"
                           : "cannot await here: a C function that cannot yield is on the stack");
   }
   Task* task = current_task();
-  if (task != nullptr && task->cancelled) throw_cancel(L, LUA_OK, 0);
-  auto* waiter = static_cast<Waiter*>(lua_newuserdatauv(L, sizeof(Waiter), 2));
-  *waiter = Waiter{Waiter::State::kStarting, task != nullptr ? task->token : 0, nullptr, nullptr, 0};
+  if (must_throw(task)) throw_cancel(L, LUA_OK, 0);
+  auto* waiter = static_cast<Waiter*>(lua_newuserdatauv(L, sizeof(Waiter), 3));
+  *waiter = Waiter{Waiter::State::kStarting, task != nullptr ? task->id : 0, nullptr,
+                   Runtime::current()->current_owner(), nullptr};
   lua_rawgetp(L, LUA_REGISTRYINDEX, &kWaiterKey);
   lua_setmetatable(L, -2);
+  if (task != nullptr) {
+    // Whoever can resume the task keeps it alive.
+    lua_pushthread(task->root);
+    if (task->root != L) lua_xmove(task->root, L, 1);
+    lua_setiuservalue(L, -2, 3);
+  }
   return waiter;
 }
 
@@ -173,7 +195,7 @@ bool deliver(Waiter* waiter) {
   if (before == Waiter::State::kStarting) return true;
   Scheduler& scheduler = Runtime::current()->scheduler();
   if (waiter->orphan != nullptr) {
-    scheduler.make_ready(waiter->orphan);
+    scheduler.make_ready(waiter->orphan, waiter->owner);
     return true;
   }
   Task* task = task_of(waiter);
@@ -200,7 +222,10 @@ void adopt_orphan(lua_State* L, lua_State* co) {
 
 bool waits_in_await(lua_State* co) {
   lua_KFunction continuation = panto_continuation(co);
-  return continuation == await_resumed || continuation == coroutine_resumed;
+  // A root that waits for its children is not to be resumed by hand either.
+  bool ending = continuation == task_continue && task_of_root(co) != nullptr &&
+                task_of_root(co)->state == Task::State::kAwaiting;
+  return continuation == await_resumed || continuation == coroutine_resumed || ending;
 }
 
 }  // namespace panto

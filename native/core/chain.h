@@ -1,10 +1,11 @@
-// The chain of coroutines that run right now, innermost first: who is running, and for which task.
+// The chain of coroutines that run right now, innermost first: who is running, and for which unit.
 //
-// Every lua_resume pushes a frame. A frame belongs to the task whose root it resumes, else to the task of the
-// frame below it. States that libuv's pool runs (uv.new_work) have chains of their own: the chain is per
-// thread.
+// Every lua_resume, every lua_closethread and every luv callback pushes a frame. A frame belongs to the task
+// whose root it is, else to the unit of the frame below it. States that libuv's pool runs (uv.new_work) have
+// chains of their own: the chain is per thread.
 #pragma once
 
+#include "core/unit.h"
 #include "lua.hpp"
 
 namespace panto {
@@ -13,24 +14,23 @@ struct Task;
 
 struct ChainFrame {
   lua_State* coroutine;
-  Task* task;  // null outside every task
+  Unit* unit;  // null outside every unit
   ChainFrame* previous;
 };
 
-// Marks a stretch in which a luv callback runs: outside every task, also where luv calls back from within one
-// (uv.walk).
-class CallbackFrame {
+// Pushes a frame for as long as it lives. Tells the watchdog when the unit changes.
+class ScopedFrame {
  public:
-  explicit CallbackFrame(lua_State* main);
-  ~CallbackFrame();
-  CallbackFrame(const CallbackFrame&) = delete;
-  CallbackFrame& operator=(const CallbackFrame&) = delete;
+  ScopedFrame(lua_State* coroutine, Unit* unit);
+  ~ScopedFrame();
+  ScopedFrame(const ScopedFrame&) = delete;
+  ScopedFrame& operator=(const ScopedFrame&) = delete;
 
  private:
   ChainFrame frame_;
 };
 
-// The innermost frame of this thread; null when no coroutine runs.
+// The innermost frame of this thread; null when nothing runs.
 ChainFrame* chain_top();
 
 // The task that runs on this thread; null in a luv callback and in coroutines that such a callback resumed.

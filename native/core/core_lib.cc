@@ -7,10 +7,10 @@
 
 #include "core/await.h"
 #include "core/chain.h"
-#include "core/children.h"
 #include "core/json.h"
 #include "core/runtime.h"
 #include "core/sleep.h"
+#include "core/spawn.h"
 #include "core/text.h"
 
 namespace panto {
@@ -83,6 +83,29 @@ int call_index(lua_State* L) {
   } else {
     lua_pushnil(L);
   }
+  return 1;
+}
+
+// core.defer(fn) -> off(): fn runs when the current task ends, however it ends
+int defer(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  Task* task = current_task();
+  if (task == nullptr) return luaL_error(L, "defer outside a task");
+  if (task->stage == Task::Stage::kDefers) return luaL_error(L, "defer in a task that is ending");
+  lua_settop(L, 1);
+  lua_pushinteger(L, static_cast<lua_Integer>(task->id));
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, add_defer(L, task));
+  lua_pushcclosure(
+      L,
+      [](lua_State* state) {
+        UnitId id = static_cast<UnitId>(lua_tointeger(state, lua_upvalueindex(1)));
+        Task* owner = Runtime::current()->scheduler().find(id);
+        if (owner != nullptr)
+          remove_defer(state, owner, static_cast<int>(lua_tointeger(state, lua_upvalueindex(2))));
+        return 0;
+      },
+      2);
   return 1;
 }
 
@@ -201,22 +224,23 @@ int lua_is_cancel(lua_State* L) {
 // core.task() -> number of the running task; 0 outside every task
 int task(lua_State* L) {
   Task* running = current_task();
-  lua_pushinteger(L, running != nullptr ? static_cast<lua_Integer>(running->token) : 0);
+  lua_pushinteger(L, running != nullptr ? static_cast<lua_Integer>(running->id) : 0);
   return 1;
 }
 
-// core.remember_child(pid): it leads a group that must not outlive us
-int remember(lua_State* L) {
-  remember_child(static_cast<pid_t>(luaL_checkinteger(L, 1)));
+// core.asking(n): a question to the host has been opened (1) or closed (-1)
+int asking(lua_State* L) {
+  Runtime::current()->scheduler().asking += static_cast<int>(luaL_checkinteger(L, 1));
   return 0;
 }
 
 const luaL_Reg kFunctions[] = {
     {"await", await},
     {"sleep", sleep},
+    {"defer", defer},
     {"is_cancel", lua_is_cancel},
     {"task", task},
-    {"remember_child", remember},
+    {"asking", asking},
     {"define_extension", define_extension},
     {"forget_extension", forget_extension},
     {"owner", owner},
@@ -245,6 +269,7 @@ void open_core_lib(lua_State* L) {
   lua_setfield(L, -2, "cwd");
   lua_pushstring(L, options.session.c_str());
   lua_setfield(L, -2, "session");
+  open_spawn(L);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &kCoreKey);
 
   lua_createtable(L, 0, 2);

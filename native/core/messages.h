@@ -36,7 +36,12 @@ struct ControlCall {
   std::string arguments;  // JSON text
 };
 
-enum class CancelReason { kCancelled, kTimeout };
+enum class CancelReason {
+  kCancelled,
+  kTimeout,
+  kHeld,    // ran too long without a suspension
+  kMemory,  // was the largest when memory ran out
+};
 
 struct CancelTask {
   Token token;

@@ -1,14 +1,20 @@
 #include "core/runtime.h"
 
+#include <pthread.h>
+
 #include <chrono>
+#include <cstdio>
 
 #include "core/await.h"
 #include "core/chain.h"
 #include "core/children.h"
 #include "core/core_lib.h"
 #include "core/coroutine_lib.h"
+#include "core/interrupt.h"
 #include "core/json.h"
 #include "core/luv_bridge.h"
+#include "core/shell.h"
+#include "lua/interrupt.h"
 
 namespace panto {
 namespace {
@@ -19,6 +25,10 @@ void close_delayed(DelayedWork* delayed) {
   uv_close(reinterpret_cast<uv_handle_t*>(&delayed->handle),
            [](uv_handle_t* handle) { delete static_cast<DelayedWork*>(handle->data); });
 }
+
+constexpr uint64_t kNsPerMs = 1000000;
+
+const char kFinalizersKey = 0;
 
 double hrtime_ms() {
   return static_cast<double>(uv_hrtime()) / 1e6;
@@ -37,6 +47,7 @@ int open_state(lua_State* L) {
   lua_pushstring(L, runtime->options().module_cpath.c_str());
   lua_setfield(L, -2, "cpath");
   lua_pop(L, 1);
+  runtime->open_finalizers(L);
   open_json(L);
   open_await(L);
   open_coroutine_lib(L);
@@ -53,7 +64,10 @@ int open_state(lua_State* L) {
 
 }  // namespace
 
-Runtime::Runtime(RuntimeOptions options) : options_(std::move(options)) {}
+Runtime::Runtime(RuntimeOptions options)
+    : options_(std::move(options)),
+      watchdog_(Watchdog::Limits{options_.hold_limit_ms * kNsPerMs, options_.grace_ms * kNsPerMs,
+                                 options_.closers_ms * kNsPerMs}) {}
 
 Runtime* Runtime::current() {
   return this_thread_runtime;
@@ -70,12 +84,16 @@ bool Runtime::start(std::string* error) {
     *error = std::string("cannot start the Lua runtime: ") + uv_strerror(status);
     return false;
   }
+  keep_shell_children();
+  accept_children();
   life_ = Life::kRunning;
   thread_ = std::thread([this] { run(); });
   return true;
 }
 
 void Runtime::send(Request request) {
+  // The loop may not turn for a while: the watchdog is told at once.
+  if (auto* cancel = std::get_if<CancelTask>(&request)) watchdog_.ask_to_stop(cancel->token, cancel->reason);
   if (!inbox_.push(std::move(request))) return;
   std::lock_guard<std::mutex> lock(life_mutex_);
   if (life_ == Life::kRunning) uv_async_send(&async_);
@@ -88,11 +106,13 @@ bool Runtime::shutdown(int limit_ms) {
     life_ = Life::kStopping;
     uv_async_send(&async_);
   }
+  // First of all: the thread may be waiting for one, and none must outlive us because its starter hangs.
+  lock.unlock();
+  kill_children();
+  lock.lock();
   bool ended = life_changed_.wait_for(lock, std::chrono::milliseconds(limit_ms),
                                       [this] { return life_ == Life::kEnded; });
   lock.unlock();
-  // Also when the thread is lost: a child must not outlive us because its starter hangs.
-  kill_children();
   if (thread_.joinable()) {
     if (ended) {
       thread_.join();
@@ -107,6 +127,8 @@ bool Runtime::shutdown(int limit_ms) {
 
 void Runtime::run() {
   this_thread_runtime = this;
+  open_interrupts();
+  watchdog_.start(pthread_self());
   std::string error;
   if (boot(&error)) {
     send_event(Event{EventKind::kReady});
@@ -145,6 +167,12 @@ bool Runtime::boot(std::string* error) {
   return false;
 }
 
+void Runtime::open_finalizers(lua_State* L) {
+  finalizers_ = lua_newthread(L);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &kFinalizersKey);
+  panto_set_finalizer_queue(finalizers_);
+}
+
 void Runtime::handle_inbox() {
   {
     std::lock_guard<std::mutex> lock(life_mutex_);
@@ -163,8 +191,10 @@ void Runtime::handle_inbox() {
       scheduler_->start_control(*control);
     } else if (auto* cancel = std::get_if<CancelTask>(&request)) {
       scheduler_->cancel(*cancel);
+      if (scheduler_->find(cancel->token) == nullptr) watchdog_.forget(cancel->token);
     }
   }
+  scheduler_->run_finalizers(finalizers_);
   scheduler_->run_ready();
   if (scheduler_->has_ready() || !deferred_.empty()) uv_async_send(&async_);
 }
@@ -173,7 +203,8 @@ void Runtime::handle_inbox() {
 // reaches Lua any more), then closes the state and what its finalizers closed.
 void Runtime::close_down() {
   closing_ = true;
-  kill_children();
+  watchdog_.stop();
+  panto_set_finalizer_queue(nullptr);  // what is still to be finalized is so in place
   closing_handles_ = true;
   if (L_ != nullptr) close_luv_handles(L_);
   closing_handles_ = false;
@@ -236,27 +267,42 @@ int Runtime::current_owner() const {
   return task != nullptr ? task->owner : callback_owner;
 }
 
-void Runtime::report_callback_failure(int owner) {
-  send_event(Event{EventKind::kProblem, 0, {}, failure_json(callback_failure, extension(owner).name)});
+void Runtime::report(const Failure& failure, int owner) {
+  send_event(Event{EventKind::kProblem, 0, {}, failure_json(failure, extension(owner).name)});
 }
 
-void Runtime::report_orphan(lua_State* orphan) {
+std::string Runtime::hold_limit_text() const {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", static_cast<double>(options_.hold_limit_ms) / 1000);
+  return text;
+}
+
+void Runtime::report_orphan(lua_State* orphan, const Unit& unit) {
   // The coroutine is dead but whole: its frames still tell the place.
-  CallbackFrame frame(L_);
-  lua_pushcfunction(L_, [](lua_State* L) {
-    auto* dead = static_cast<lua_State*>(lua_touserdata(L, 1));
-    lua_settop(L, 0);
-    lua_xmove(dead, L, 1);
-    luaL_traceback(L, dead, nullptr, 0);
-    Runtime* runtime = Runtime::current();
-    runtime->callback_failure = Failure{};
-    runtime->callback_failure.traceback = lua_tostring(L, -1);
-    runtime->callback_failure.message = luaL_tolstring(L, 1, nullptr);
-    return 0;
-  });
-  lua_pushlightuserdata(L_, orphan);
-  if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
-  report_callback_failure(callback_owner);
+  callback_failure = Failure{};
+  if (unit.at_least(Phase::kSoft)) {
+    callback_failure.kind = "timeout";
+    callback_failure.message =
+        "a coroutine was stopped: it ran for more than " + hold_limit_text() + " (lua.hold_limit)";
+  } else if (lua_checkstack(L_, 4)) {
+    ScopedFrame frame(L_, nullptr);
+    lua_pushcfunction(L_, [](lua_State* L) {
+      auto* dead = static_cast<lua_State*>(lua_touserdata(L, 1));
+      lua_settop(L, 0);
+      lua_xmove(dead, L, 1);
+      record_failure(L);
+      return 0;
+    });
+    lua_pushlightuserdata(L_, orphan);
+    if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
+  }
+  describe_place(orphan, extension(unit.owner), &callback_failure);
+  report(callback_failure, unit.owner);
+}
+
+bool Runtime::is_own_handle(const uv_handle_t* handle) const {
+  if (handle == reinterpret_cast<const uv_handle_t*>(&async_)) return true;
+  return delayed_.count(static_cast<DelayedWork*>(handle->data)) > 0;
 }
 
 }  // namespace panto

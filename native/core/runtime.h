@@ -21,6 +21,7 @@
 #include "core/errors.h"
 #include "core/messages.h"
 #include "core/scheduler.h"
+#include "core/watchdog.h"
 #include "lua.hpp"
 
 namespace panto {
@@ -35,6 +36,9 @@ struct RuntimeOptions {
   std::string cwd;
   double clock_origin_ms;      // performance.now() + clock_origin_ms = uv_hrtime() in ms
   double time_origin_ms;       // performance.timeOrigin
+  uint64_t hold_limit_ms;      // how long Lua code may run without a suspension
+  uint64_t grace_ms = 500;     // from CANCEL to the hard stop
+  uint64_t closers_ms = 100;   // from the hard stop to the end of closers
   std::function<void()> wake;  // called on the Lua thread when drain() has something new; must not block
 };
 
@@ -68,6 +72,8 @@ class Runtime {
   lua_State* state() const { return L_; }
   uv_loop_t* loop() { return &loop_; }
   Scheduler& scheduler() { return *scheduler_; }
+  Watchdog& watchdog() { return watchdog_; }
+  std::string hold_limit_text() const;
   const RuntimeOptions& options() const { return options_; }
   bool closing() const { return closing_; }
   // False once the state is being closed: callbacks that the loop still owes are dropped.
@@ -88,13 +94,17 @@ class Runtime {
   const Extension& extension(int id) const;
   // The extension that the running code belongs to; 0 for the runtime itself.
   int current_owner() const;
+  // Protected; at boot.
+  void open_finalizers(lua_State* L);
   // Set while a luv callback runs.
   int callback_owner = 0;
   Failure callback_failure;
 
-  void report_callback_failure(int owner);
+  void report(const Failure& failure, int owner);
   // `orphan` died of an error that nobody else will see; it is on its stack.
-  void report_orphan(lua_State* orphan);
+  void report_orphan(lua_State* orphan, const Unit& unit);
+  // Ours, not luv's: it wakes no task by itself.
+  bool is_own_handle(const uv_handle_t* handle) const;
 
  private:
   void run();
@@ -107,6 +117,8 @@ class Runtime {
   uv_loop_t loop_{};
   uv_async_t async_{};
   lua_State* L_ = nullptr;
+  lua_State* finalizers_ = nullptr;  // queue of __gc calls; anchored in the registry
+  Watchdog watchdog_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unordered_map<int, Extension> extensions_;
   std::vector<std::function<void()>> deferred_;

@@ -17,12 +17,14 @@ export const COMMON_ARGUMENTS: readonly string[] = [
   '--color=never',
 ];
 
+/** An error that concerns one file only: it cannot be read, or matching it takes too many steps. */
+const FILE_ERROR = / \(os error \d+\)$|: PCRE2: error matching: /;
 const MAX_ERROR_BYTES = 8 * 1024;
 /** A record that has not ended by then is cut (paths and lines are far shorter; see --max-columns). */
 const MAX_RECORD_BYTES = 1024 * 1024;
 
 export interface RipgrepRun {
-  /** One line per path that could not be read. */
+  /** One line per path that could not be searched. */
   readonly unreadable: readonly string[];
   /** `onRecord` had enough. */
   readonly stopped: boolean;
@@ -74,7 +76,7 @@ export async function runRipgrep(
       child.once('close', resolve);
     });
     if (signal.aborted) throw new Error(stopWord(signal));
-    const unreadable = errors.split('\n').filter((line) => / \(os error \d+\)$/.test(line));
+    const unreadable = errors.split('\n').filter((line) => FILE_ERROR.test(line));
     if (!stopped && status !== 0 && status !== 1 && unreadable.length === 0) throw new Error(patternError(errors));
     return { unreadable, stopped };
   } finally {

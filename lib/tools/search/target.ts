@@ -2,6 +2,7 @@
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
+import { refuseSpecial } from '../files/open-regular.js';
 import { fileError, resolvePath } from '../files/paths.js';
 
 export interface SearchTarget {
@@ -21,6 +22,8 @@ export async function searchTarget(given: string, cwd: string): Promise<SearchTa
   } catch (error) {
     throw fileError(error, 'search', given);
   }
+  // Reading a FIFO or a device could block for ever.
+  if (!stats.isDirectory()) refuseSpecial(stats, given);
   const fromCwd = relative(cwd, path);
   const outside = fromCwd === '..' || fromCwd.startsWith(`..${sep}`) || isAbsolute(fromCwd);
   return { path, isFolder: stats.isDirectory(), argument: outside ? path : `./${fromCwd}` };

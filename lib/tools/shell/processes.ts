@@ -27,12 +27,10 @@ export function stopSession(leader: number): Promise<void> {
   return killRest(leader, members);
 }
 
-/** Whether a process of the session lives, the relay of its output apart. Undefined: this system does not tell. */
+/** Whether a process of the session lives. Undefined: this system does not tell. */
 export function hasSurvivors(leader: number): boolean | undefined {
   if (process.platform !== 'linux') return undefined;
-  const members = findMembers(leader).filter((found) => found.session === leader);
-  const relays = new Set(members.filter((found) => isRelay(read(found.pid, 'cmdline'))).map((found) => found.pid));
-  return members.some((found) => !relays.has(found.pid) && !relays.has(found.parent));
+  return findMembers(leader).some((found) => found.session === leader);
 }
 
 async function killRest(leader: number, members: readonly Process[]): Promise<void> {
@@ -63,7 +61,7 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Living processes of the session, and living descendants of any of them or of the leader. */
+/** Living processes of the session, and living descendants of any of them or of the leader; without relay and watcher. */
 function findMembers(leader: number): Process[] {
   if (process.platform !== 'linux') return [];
   const all = readdirSync('/proc')
@@ -78,7 +76,12 @@ function findMembers(leader: number): Process[] {
     members.push(...next);
     grown = next.length > 0;
   }
-  return members;
+  const helpers = new Set(members.filter((found) => isHelper(found, leader)).map((found) => found.pid));
+  return members.filter((found) => !helpers.has(found.pid) && !helpers.has(found.parent));
+}
+
+function isHelper({ pid }: Process, leader: number): boolean {
+  return pid !== leader && isRelay(read(pid, 'cmdline'));
 }
 
 /** Undefined: there is none, or it has ended and only waits to be reaped. */

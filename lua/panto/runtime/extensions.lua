@@ -169,6 +169,9 @@ return function(core, streams)
       dir = entry.source.dir,
       settings = settings or {},
       log = make_log(entry),
+      spawn = function(fn, ...)
+        return panto.async.spawn_for_extension(fn, ...)
+      end,
       register_tool = function(tool)
         return register_tool(entry, tool)
       end,

@@ -1,0 +1,42 @@
+// Interrupting Lua code, on the Lua thread, wherever it is. See docs/concurrency.md, "Interrupting".
+//
+// The watchdog sends a signal that names a unit. The handler raises the phase of that unit's frames in the
+// chain and arms their states; the hook, or a poll in a C loop of Lua's libraries, then decides at a safe
+// point: go on, throw CANCEL once, or stop for good. Without a stop request no hook is set.
+#pragma once
+
+#include "core/unit.h"
+#include "lua.hpp"
+
+namespace panto {
+
+// Installs the signal handler for this thread's chain. Once per runtime, on the Lua thread.
+void open_interrupts();
+
+// Arms `L` if its unit is being stopped: for a state that joins the chain.
+void arm_if_stopping(lua_State* L, const Unit* unit);
+// Arms every frame of the unit that runs right now.
+void arm_running(const Unit* unit);
+
+// Names what the next signal is for: any thread, before it sends the signal.
+struct StopRequest {
+  UnitId unit;  // matches a unit's id or root
+  Phase phase;
+  CancelReason reason;
+};
+void request_stop(const StopRequest& request);
+// When the last signal was handled, and how long that took; for the watchdog.
+uint64_t last_signal_handled_ns();
+uint64_t last_signal_duration_ns();
+
+constexpr int kInterruptSignal =
+    23;  // SIGURG: ignored by default, restarts system calls, used by nobody else here
+
+// The unit is in a closer or in a defer: it must not be disturbed before the cut.
+bool is_cleaning_up(const Unit* unit);
+
+// The value that a hard stop raises. Like CANCEL it exists before it is needed: a raise must not allocate.
+void push_kill(lua_State* L);
+bool is_kill(lua_State* L, int index);
+
+}  // namespace panto
