@@ -130,7 +130,17 @@ function pantoHost(root: string, hold: Hold, ending: Ending): HostCommand {
   const ended = hold.open && !isNatural ? 'tool_update' : 'tool_result';
   const signal = ending.startsWith('SIG') ? (ending as NodeJS.Signals) : 'SIGUSR2';
   return {
-    args: [join(packageRoot, 'bin/panto'), '-p', 'go', '--permission', 'auto', '--output', 'jsonl', '--model', `scripted:${script}`],
+    args: [
+      join(packageRoot, 'bin/panto'),
+      '-p',
+      'go',
+      '--permission',
+      'auto',
+      '--output',
+      'jsonl',
+      '--model',
+      `scripted:${script}`,
+    ],
     env: { NODE_OPTIONS: `--import ${preload}` },
     holds: (output) => output.split(`{"type":"${ended}"`).length > calls.length,
     ...(!isNatural && { signal }),
@@ -140,7 +150,9 @@ function pantoHost(root: string, hold: Hold, ending: Ending): HostCommand {
 /** Living processes that inherited the marker. They get a moment: SIGKILL is not waited for. */
 async function orphansOf(marker: string): Promise<{ pid: number; command: string }[]> {
   for (let tries = 0; ; tries++) {
-    const found = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && readProc(name, 'environ').includes(marker));
+    const found = readdirSync('/proc').filter(
+      (name) => /^\d+$/.test(name) && readProc(name, 'environ').includes(marker),
+    );
     if (found.length === 0 || tries === 20) {
       return found.map((pid) => ({ pid: Number(pid), command: readProc(pid, 'cmdline').replaceAll('\0', ' ').trim() }));
     }

@@ -57,8 +57,8 @@ export interface Addon {
   runLua(argv: readonly string[], path: string | null, cpath: string | null): never;
   /** Milliseconds of libuv's clock. */
   hrtime(): number;
-  /** Descriptor 1 becomes `file`; returns a new descriptor of what it was. */
-  divertStdout(file: string): number;
+  /** Descriptor `fd` becomes `file`, which is appended to; returns a new descriptor of what it was. */
+  divert(fd: number, file: string): number;
   /** Ends the process at once, without exit handlers. */
   exitNow(status: number): never;
 }

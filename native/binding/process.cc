@@ -67,20 +67,22 @@ Napi::Value hrtime(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(uv_hrtime()) / 1e6);
 }
 
-// divertStdout(file: string): number. Descriptor 1 becomes `file` (appended to); returns a new descriptor of
-// what it was. After that no printf in a rock can reach the protocol.
-Napi::Value divert_stdout(const Napi::CallbackInfo& info) {
+// divert(fd: number, file: string): number. Descriptor `fd` becomes `file` (appended to); returns a new
+// descriptor of what it was. After that no printf in a rock can reach that.
+Napi::Value divert(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
-  if (info.Length() != 1 || !info[0].IsString()) throw Napi::TypeError::New(env, "Expected a file name");
-  std::string file = info[0].ToString();
+  if (info.Length() != 2 || !info[0].IsNumber() || !info[1].IsString())
+    throw Napi::TypeError::New(env, "Expected (fd, file)");
+  int fd = info[0].ToNumber();
+  std::string file = info[1].ToString();
   int target = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (target == -1) throw Napi::Error::New(env, file + ": " + std::strerror(errno));
-  int original = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  bool moved = original != -1 && dup2(target, STDOUT_FILENO) != -1;
+  int original = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  bool moved = original != -1 && dup2(target, fd) != -1;
   int cause = errno;
   close(target);
   if (!moved)
-    throw Napi::Error::New(env, std::string("cannot divert the standard output: ") + std::strerror(cause));
+    throw Napi::Error::New(env, std::string("cannot divert a descriptor: ") + std::strerror(cause));
   return Napi::Number::New(env, original);
 }
 
@@ -95,7 +97,7 @@ Napi::Value exit_now(const Napi::CallbackInfo& info) {
 void define_process_functions(Napi::Env env, Napi::Object exports) {
   exports.Set("runLua", Napi::Function::New<run_lua>(env, "runLua"));
   exports.Set("hrtime", Napi::Function::New<hrtime>(env, "hrtime"));
-  exports.Set("divertStdout", Napi::Function::New<divert_stdout>(env, "divertStdout"));
+  exports.Set("divert", Napi::Function::New<divert>(env, "divert"));
   exports.Set("exitNow", Napi::Function::New<exit_now>(env, "exitNow"));
 }
 

@@ -4,6 +4,7 @@ import { syncTree } from '../../rocks/index.js';
 import { cleanLine } from '../../ui/clean.js';
 import { loadable } from '../commands.js';
 import { onLeave } from '../exit.js';
+import { standardError, standardOutput } from '../output.js';
 
 export const bootstrap = loadable(
   {
@@ -21,13 +22,13 @@ export const bootstrap = loadable(
     const work = syncTree({
       pantoHome: dataFolder(process.env),
       force: args.force === true,
-      onProgress: (line) => process.stderr.write(`panto: ${cleanLine(line)}\n`),
+      onProgress: (line) => standardError().write(`panto: ${cleanLine(line)}\n`),
       signal: stopping.signal,
     });
     synced = work;
     const result = await work;
     if (result.kind === 'failed') throw new Error(result.message);
-    process.stdout.write(`${result.kind === 'ready' ? 'up to date' : 'ready'}: ${cleanLine(result.tree.root)}\n`);
+    standardOutput().write(`${result.kind === 'ready' ? 'up to date' : 'ready'}: ${cleanLine(result.tree.root)}\n`);
     return 0;
   },
 );
