@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/shell.h"
 #include "lua/lua_main.h"
 
 namespace panto {
@@ -37,6 +38,7 @@ Napi::Value run_lua(const Napi::CallbackInfo& info) {
   std::string path = info[1].IsString() ? info[1].ToString() : std::string();
   std::string cpath = info[2].IsString() ? info[2].ToString() : std::string();
   make_standard_streams_blocking();
+  panto_share_standard_streams();
   signal(SIGPIPE, SIG_DFL);  // Node ignores it; `panto lua … | head` must end
   int status = panto_lua_main(static_cast<int>(arguments.size()), argv.data(),
                               path.empty() ? nullptr : path.c_str(), cpath.empty() ? nullptr : cpath.c_str());
