@@ -15,6 +15,7 @@ export interface CallResultLine {
 export interface ScriptedCall {
   readonly name: string;
   readonly input?: Json;
+  /** Instead of `input`: the text as it is. */
   readonly input_text?: string;
 }
 export interface Run extends Finished {

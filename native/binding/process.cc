@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/shell.h"
 #include "lua/lua_main.h"
 
 namespace panto {
@@ -24,8 +25,8 @@ void restore_standard_streams() {
     int flags = fcntl(fd, F_GETFL);
     if (flags == -1) continue;
     if ((flags & O_NONBLOCK) != 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-    fcntl(fd, F_SETFD, 0);
   }
+  panto_share_standard_streams();
 }
 
 // Node hands arguments over as text, with U+FFFD for bytes that are not UTF-8 (a file name of another

@@ -79,12 +79,20 @@ int wait_for(pid_t pid) {
 }  // namespace
 
 void keep_shell_children() {
+  panto_share_standard_streams();
   kept = true;
 }
 
 }  // namespace panto
 
 using namespace panto;
+
+void panto_share_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    int flags = fcntl(fd, F_GETFD);
+    if (flags != -1) fcntl(fd, F_SETFD, flags & ~FD_CLOEXEC);
+  }
+}
 
 int panto_system(const char* command) {
   if (!kept) return system(command);

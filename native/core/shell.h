@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* Lets children inherit descriptors 0 to 2: libuv has marked all that Node was started with close-on-exec. */
+void panto_share_standard_streams(void);
+
 /* As system(3). */
 int panto_system(const char *command);
 /* As popen(3) and pclose(3). */
