@@ -87,6 +87,7 @@ bool Runtime::start(std::string* error) {
   keep_shell_children();
   accept_children();
   life_ = Life::kRunning;
+  running_ = true;
   thread_ = std::thread([this] { run(); });
   return true;
 }
@@ -95,8 +96,9 @@ void Runtime::send(Request request) {
   // The loop may not turn for a while: the watchdog is told at once.
   if (auto* cancel = std::get_if<CancelTask>(&request)) watchdog_.ask_to_stop(cancel->token, cancel->reason);
   if (!inbox_.push(std::move(request))) return;
-  std::lock_guard<std::mutex> lock(life_mutex_);
-  if (life_ == Life::kRunning) uv_async_send(&async_);
+  // Not under a lock: the thread that wakes here would run into it at once. The handle is open: only the JS
+  // thread, which sends and shuts down, ends kRunning.
+  if (running_) uv_async_send(&async_);
 }
 
 bool Runtime::shutdown(int limit_ms) {
@@ -104,6 +106,7 @@ bool Runtime::shutdown(int limit_ms) {
   if (life_ == Life::kNew) return true;
   if (life_ == Life::kRunning) {
     life_ = Life::kStopping;
+    running_ = false;
     uv_async_send(&async_);
   }
   // First of all: the thread may be waiting for one, and none must outlive us because its starter hangs.
@@ -174,10 +177,7 @@ void Runtime::open_finalizers(lua_State* L) {
 }
 
 void Runtime::handle_inbox() {
-  {
-    std::lock_guard<std::mutex> lock(life_mutex_);
-    if (life_ == Life::kStopping) closing_ = true;
-  }
+  if (!running_) closing_ = true;
   if (closing_) {
     uv_stop(&loop_);
     return;
