@@ -1,6 +1,6 @@
-// Builds dist/ (the bundle that ships) and out/ (every module and test by itself, for jest; not with --dist-only).
+// Builds dist/ (the bundle that ships) and out/ (every module, test and benchmark by itself; not with --dist-only).
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { writeTreeManifest } from './tree-manifest.mjs';
 
@@ -26,7 +26,7 @@ const common = {
 const modules = await typescriptFiles('lib');
 const isTest = (file) => file.endsWith('.test.ts');
 // A tool is imported by path on a worker thread, so each is an entry point of its own.
-const tools = modules.filter((file) => file.startsWith(join(root, 'lib/tools/')) && !isTest(file));
+const tools = modules.filter((file) => dirname(file) === join(root, 'lib/tools') && !isTest(file));
 const entries = ['index', 'cli/main', 'cli/lua', 'core/worker'].map((name) => join(root, 'lib', `${name}.ts`));
 
 const buildDist = () =>
@@ -51,7 +51,7 @@ const buildDist = () =>
 const buildOut = async () =>
   build({
     ...common,
-    entryPoints: [...modules, ...(await typescriptFiles('test'))],
+    entryPoints: [...modules, ...(await typescriptFiles('test')), ...(await typescriptFiles('bench'))],
     outdir: join(root, 'out'),
     outbase: root,
     bundle: false,
