@@ -63,10 +63,8 @@ TEST("json: 512 levels pass and 513 are refused, in both directions") {
   CHECK_EQUAL(lua.decode_error(nested(513)).find("nested deeper than 512 levels") != std::string::npos, true);
   // Deep enough to end a parser that recurses.
   CHECK(!lua.decode_error(nested(1000000)).empty());
-  const char* deep = "local t = {} for _ = 2, %d do t = { t } end return t";
-  CHECK_EQUAL(lua.encode(std::string("local n = 512 ") + "local t = {} for _ = 2, n do t = { t } end return t").ok, true);
-  CHECK_EQUAL(lua.encode(std::string("local n = 513 ") + "local t = {} for _ = 2, n do t = { t } end return t").ok, false);
-  (void)deep;
+  CHECK(lua.encode("local t = {} for _ = 2, 512 do t = { t } end return t").ok);
+  CHECK(!lua.encode("local t = {} for _ = 2, 513 do t = { t } end return t").ok);
 }
 
 TEST("json: numbers beyond 64 bits or a double are refused with their path") {
