@@ -1,7 +1,7 @@
 // Loads the native addon. The only place that knows where it lies and what it exports.
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { packageRoot } from '../core/package-root.js';
+import { describeLoadFailure } from './load-failure.js';
 
 /** The kinds of event that `NativeRuntime.drain` returns; native/core/messages.h has the same list. */
 export const EventKind = {
@@ -53,12 +53,12 @@ export interface NativeRuntime {
 
 export interface Addon {
   readonly Runtime: new (options: NativeOptions, onWake: () => void) => NativeRuntime;
-  /** Upstream lua.c's main on this thread. `path` and `cpath` go before package.path and package.cpath. Returns its exit status. */
-  runLua(argv: readonly string[], path: string | null, cpath: string | null): number;
+  /** Upstream lua.c's main on this thread; ends the process. `path` and `cpath` go before package.path and package.cpath. */
+  runLua(argv: readonly string[], path: string | null, cpath: string | null): never;
   /** Milliseconds of libuv's clock. */
   hrtime(): number;
-  /** Descriptor 1 becomes `file`; returns a new descriptor of what it was. */
-  divertStdout(file: string): number;
+  /** Descriptor `fd` becomes `file`, which is appended to; returns a new descriptor of what it was. */
+  divert(fd: number, file: string): number;
   /** Ends the process at once, without exit handlers. */
   exitNow(status: number): never;
 }
@@ -74,10 +74,7 @@ export function loadAddon(): Addon {
     loaded = load(packageRoot);
     return loaded;
   } catch (error) {
-    const cause = (error as Error).message.split('\n', 1)[0];
-    throw new Error(
-      `panto's native addon does not load on ${process.platform}-${process.arch}, Node ${process.versions.node} (${cause}). ` +
-        `Build it with a C++ compiler: cd ${join(packageRoot)} && npx node-gyp rebuild`,
-    );
+    const place = { packageRoot, node: process.execPath, nodeVersion: process.versions.node };
+    throw new Error(describeLoadFailure((error as Error).message, place));
   }
 }

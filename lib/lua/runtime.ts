@@ -2,6 +2,7 @@
 import type { Json, ToolSource } from '../core/types.js';
 import { type Addon, EventKind, loadAddon, type NativeRuntime } from './addon.js';
 import { LuaError, parseCallError } from './errors.js';
+import { HostCalls, type LockRunner, type Question } from './host-calls.js';
 import { LuaToolSource, type OpenCall } from './source.js';
 import { type LuaToolDecl, type ToolRegistered, ToolTable } from './tool-table.js';
 
@@ -64,10 +65,19 @@ interface Request {
   reject(error: Error): void;
 }
 
+/** hrtime() less performance.now(). The first use of either takes milliseconds, so the closest pair of a few counts. */
+function clockOrigin(addon: Addon): number {
+  return Math.max(...Array.from({ length: 5 }, () => addon.hrtime() - performance.now()));
+}
+
 export class LuaRuntime {
   readonly source: ToolSource;
   readonly #native: NativeRuntime;
   readonly #tools = new ToolTable();
+  readonly #hostCalls = new HostCalls((answer) => {
+    // A runtime that has been shut down meanwhile needs no answer.
+    this.#control('reply', answer as unknown as Json).catch(() => {});
+  });
   readonly #commands = new Map<string, LuaCommand>();
   readonly #requests = new Map<number, Request>();
   readonly #calls = new Map<number, OpenCall>();
@@ -75,6 +85,8 @@ export class LuaRuntime {
   readonly #onExit: (status: number) => void;
   #lastToken = 0;
   #stopped = false;
+  /** Whether the native side keeps the process alive. */
+  #isAlive = false;
   /** The Lua thread did not come back: only exitNow may end the process. */
   #lost = false;
   #booted!: (error?: Error) => void;
@@ -90,7 +102,7 @@ export class LuaRuntime {
         logFile: options.logFile ?? '',
         session: options.session ?? '',
         cwd: options.cwd ?? process.cwd(),
-        clockOriginMs: addon.hrtime() - performance.now(),
+        clockOriginMs: clockOrigin(addon),
         timeOriginMs: performance.timeOrigin,
         holdLimitMs: options.holdLimitMs ?? defaultHoldLimitMs,
       },
@@ -115,6 +127,7 @@ export class LuaRuntime {
     try {
       await new Promise<void>((resolve, reject) => {
         runtime.#booted = (error) => (error === undefined ? resolve() : reject(error));
+        runtime.#isAlive = true;
         runtime.#native.keepAlive(true);
       });
     } catch (error) {
@@ -150,6 +163,11 @@ export class LuaRuntime {
   async runCommand(name: string, args: string, signal?: AbortSignal): Promise<string | undefined> {
     const result = (await this.#control('command', { name, args }, signal)) as { text?: string };
     return result.text;
+  }
+
+  /** Named locks are the agent's from now on. */
+  useLocks(lock: LockRunner): void {
+    this.#hostCalls.useLocks(lock);
   }
 
   on(listener: (event: LuaEvent) => void): () => void {
@@ -193,21 +211,28 @@ export class LuaRuntime {
   #startCalls(calls: readonly OpenCall[], serial: boolean): number {
     const first = this.#lastToken + 1;
     this.#lastToken += calls.length;
-    for (const [i, call] of calls.entries()) this.#calls.set(first + i, call);
-    this.#native.invokeBatch(
-      first,
-      serial,
-      calls.map(({ call }) => call.toolName).join('\0'),
-      calls.map(({ call }) => call.id).join('\0'),
-      calls.map(({ call }) => call.input).join('\0'),
-      Float64Array.from(calls, ({ call }) => call.deadline),
-    );
+    const deadlines = new Float64Array(calls.length);
+    let [tools, ids, inputs] = ['', '', ''];
+    for (let i = 0; i < calls.length; i++) {
+      const open = calls[i]!;
+      const { toolName, id, input, deadline } = open.call;
+      const separator = i === 0 ? '' : '\0';
+      this.#calls.set(first + i, open);
+      tools += separator + toolName;
+      ids += separator + id;
+      inputs += separator + input;
+      deadlines[i] = deadline;
+    }
+    this.#native.invokeBatch(first, serial, tools, ids, inputs, deadlines);
     this.#updateKeepAlive();
     return first;
   }
 
   #updateKeepAlive(): void {
-    if (!this.#stopped) this.#native.keepAlive(this.#requests.size + this.#calls.size > 0);
+    const alive = this.#requests.size + this.#calls.size > 0;
+    if (this.#stopped || alive === this.#isAlive) return;
+    this.#isAlive = alive;
+    this.#native.keepAlive(alive);
   }
 
   #emit(event: LuaEvent): void {
@@ -288,6 +313,15 @@ export class LuaRuntime {
         break;
       case 'unregister_command':
         this.#commands.delete(message.name as string);
+        break;
+      case 'ask':
+        this.#hostCalls.ask(message as unknown as Question);
+        break;
+      case 'withdraw':
+        this.#hostCalls.withdraw(message.id as number);
+        break;
+      case 'unlock':
+        this.#hostCalls.unlock(message.id as number);
         break;
       case 'notify':
         this.#emit({ type: 'notify', ...(message as { level: 'info'; text: string; extension: string }) });
