@@ -224,6 +224,12 @@ void Scheduler::start_call(const std::shared_ptr<Batch>& batch, const CallSpec& 
   owned->deadline_ms = call.deadline_ms;
   Task* task = adopt(std::move(owned));
   task->started_ms = runtime_->now_ms();
+  auto cancelled = batch->cancelled.find(call.token);
+  if (cancelled != batch->cancelled.end()) {
+    task->cancelled = cancelled->second;
+    refuse(task, "cancelled", {});
+    return;
+  }
 
   JsonDocument input;
   std::string error;
@@ -636,6 +642,7 @@ void Scheduler::close_lost(UnitId id) {
 
 void Scheduler::cancel(const CancelTask& request) {
   Task* task = find(request.token);
+  if (task == nullptr) cancel_before_turn(request);
   if (task == nullptr || task->cancelled) return;
   task->cancelled = request.reason;
   task->hard_at_ns = uv_hrtime() + runtime_->options().grace_ms * kNsPerMs;
@@ -643,6 +650,17 @@ void Scheduler::cancel(const CancelTask& request) {
   // From the inside out: children first, then the task itself.
   cancel_children(task);
   if (task->children.empty() && task->state != Task::State::kRunning) make_ready(task);
+}
+
+// A call of a serial batch that has not started: the batch is kept by the call that runs now.
+void Scheduler::cancel_before_turn(const CancelTask& request) {
+  for (auto& [id, task] : tasks_) {
+    if (task->batch == nullptr) continue;
+    const std::vector<CallSpec>& calls = task->batch->calls;
+    for (size_t i = task->batch->next; i < calls.size(); i++) {
+      if (calls[i].token == request.token) task->batch->cancelled[request.token] = request.reason;
+    }
+  }
 }
 
 void Scheduler::cancel_children(Task* task) {

@@ -35,7 +35,8 @@ TEST("tasks: a serial batch runs one call after the other, errors and bad input 
   CHECK_EQUAL(host.wait(tokens[3]).error("kind"), "unknown_tool");
   CHECK(host.wait(tokens[4]).ok());
   CHECK_EQUAL(host.text("log"), "start a; end a; fail; start b; end b");
-  CHECK(std::vector<Token>(host.settled().end() - 6, host.settled().end() - 1) == tokens);
+  std::vector<Token> settled = host.settled();
+  CHECK(std::vector<Token>(settled.end() - 6, settled.end() - 1) == tokens);
 }
 
 TEST("tasks: a call of a serial batch that is cancelled before its turn never runs") {  // C1
