@@ -118,6 +118,13 @@ struct Closing {
   lua_State* root;
 };
 
+int run_defers(lua_State* L, const Task* task) {
+  while (!task->at_least(Phase::kCut) && pop_defer(L, task)) {
+    if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
+  }
+  return 0;
+}
+
 // Closes a suspended task for good: its coroutines from the inside out, then its defers. Protected, under a
 // frame of the task.
 int close_for_good(lua_State* L) {
@@ -126,14 +133,7 @@ int close_for_good(lua_State* L) {
   lua_pushthread(closing->root);
   lua_xmove(closing->root, L, 1);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
-  Task* task = closing->task;
-  task->shield++;
-  while (!task->at_least(Phase::kCut) && pop_defer(L, task)) {
-    if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
-  }
-  task->shield--;
-  forget_defers(L, task);
-  return 0;
+  return run_defers(L, closing->task);
 }
 
 // Calls queued finalizers, each protected. stack: queue (a thread), how many
@@ -224,6 +224,12 @@ void Scheduler::start_call(const std::shared_ptr<Batch>& batch, const CallSpec& 
   owned->deadline_ms = call.deadline_ms;
   Task* task = adopt(std::move(owned));
   task->started_ms = runtime_->now_ms();
+  auto cancelled = batch->cancelled.find(call.token);
+  if (cancelled != batch->cancelled.end()) {
+    task->cancelled = cancelled->second;
+    refuse(task, "cancelled", {});
+    return;
+  }
 
   JsonDocument input;
   std::string error;
@@ -318,9 +324,9 @@ void Scheduler::run_finalizers(lua_State* queue) {
   Creation creation{this, task, nullptr, nullptr};
   lua_pushcfunction(L_, [](lua_State* L) {
     auto* given = static_cast<Creation*>(lua_touserdata(L, 1));
-    lua_State* root = new_root(L, given->task);
+    lua_State* root = new_root(L, given->task);  // stack: Creation, queue, root
     lua_pushcfunction(L, finalizers_main);
-    lua_insert(L, 2);
+    lua_pushvalue(L, 2);
     lua_pushinteger(L, kFinalizersPerTask);
     lua_xmove(L, root, 3);
     given->task->root = root;
@@ -386,20 +392,12 @@ void Scheduler::root_returned(Task* task, int status, int nresults) {
 void Scheduler::run_defers_after_kill(Task* task) {
   if (!lua_checkstack(L_, 4)) return;
   ScopedFrame frame(L_, task);
+  task->shield++;  // before the call, which is an event of the hook
   arm_if_stopping(L_, task);
-  Closing closing{task, task->root};
-  lua_pushcfunction(L_, [](lua_State* L) {
-    Task* ended = static_cast<Closing*>(lua_touserdata(L, 1))->task;
-    ended->shield++;
-    while (!ended->at_least(Phase::kCut) && pop_defer(L, ended)) {
-      if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
-    }
-    ended->shield--;
-    forget_defers(L, ended);
-    return 0;
-  });
-  lua_pushlightuserdata(L_, &closing);
+  lua_pushcfunction(L_, [](lua_State* L) { return run_defers(L, static_cast<Task*>(lua_touserdata(L, 1))); });
+  lua_pushlightuserdata(L_, task);
   if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
+  forget_defers(L_, task);
   lua_sethook(L_, nullptr, 0, 0);
 }
 
@@ -636,6 +634,7 @@ void Scheduler::close_lost(UnitId id) {
 
 void Scheduler::cancel(const CancelTask& request) {
   Task* task = find(request.token);
+  if (task == nullptr) cancel_before_turn(request);
   if (task == nullptr || task->cancelled) return;
   task->cancelled = request.reason;
   task->hard_at_ns = uv_hrtime() + runtime_->options().grace_ms * kNsPerMs;
@@ -643,6 +642,17 @@ void Scheduler::cancel(const CancelTask& request) {
   // From the inside out: children first, then the task itself.
   cancel_children(task);
   if (task->children.empty() && task->state != Task::State::kRunning) make_ready(task);
+}
+
+// A call of a serial batch that has not started: the batch is kept by the call that runs now.
+void Scheduler::cancel_before_turn(const CancelTask& request) {
+  for (auto& [id, task] : tasks_) {
+    if (task->batch == nullptr) continue;
+    const std::vector<CallSpec>& calls = task->batch->calls;
+    for (size_t i = task->batch->next; i < calls.size(); i++) {
+      if (calls[i].token == request.token) task->batch->cancelled[request.token] = request.reason;
+    }
+  }
 }
 
 void Scheduler::cancel_children(Task* task) {
@@ -677,10 +687,12 @@ void Scheduler::close_task(UnitId id) {
   set_task_of_root(task->root, nullptr);  // its end is told below
   if (lua_checkstack(L_, 4)) {
     ScopedFrame frame(L_, task);
+    task->shield++;  // all that runs from here on cleans up
     Closing closing{task, task->root};
     lua_pushcfunction(L_, close_for_good);
     lua_pushlightuserdata(L_, &closing);
     if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
+    forget_defers(L_, task);
     lua_sethook(L_, nullptr, 0, 0);
   }
   task->failed = true;

@@ -23,6 +23,7 @@ struct Batch {
   std::vector<CallSpec> calls;
   size_t next = 0;  // the first call that has not been started
   bool serial = false;
+  std::unordered_map<Token, CancelReason> cancelled;  // before their turn
 };
 
 class Scheduler {
@@ -87,6 +88,7 @@ class Scheduler {
   };
 
   void start_next(const std::shared_ptr<Batch>& batch);
+  void cancel_before_turn(const CancelTask& request);
   void start_call(const std::shared_ptr<Batch>& batch, const CallSpec& call);
   Task* adopt(std::unique_ptr<Task> task);
   void begin(Task* task);
