@@ -336,6 +336,10 @@ void Scheduler::run_finalizers(lua_State* queue) {
 void Scheduler::resume(Task* task) {
   lua_State* root = task->root;
   UnitId id = task->id;
+  if (task->state == Task::State::kNew && task->cancelled) {
+    refuse(task, "cancelled", "cancelled");  // before it could begin
+    return;
+  }
   int args = task->state == Task::State::kNew ? task->first_args : 0;
   // A task in a raw yield gets its CANCEL from the hook, at its first instruction.
   bool raw = task->state == Task::State::kYielded;
@@ -404,7 +408,7 @@ void Scheduler::refuse(Task* task, const char* kind, const std::string& message)
 // The one place where a task ends.
 void Scheduler::settle(Task* task) {
   task->done = true;
-  if (task->cancelled) runtime_->watchdog().forget(task->root_id);
+  if (task->cancelled) runtime_->watchdog().forget(task->id);
   if (task->root != nullptr) {
     set_task_of_root(task->root, nullptr);
     release_anchor(L_, task->id);
@@ -489,7 +493,7 @@ void Scheduler::leave_parent(const Task* task) {
   auto& children = parent->children;
   children.erase(std::remove(children.begin(), children.end(), task->id), children.end());
   if (task->failed && !observed && !parent->failed && !parent->cancelled) {
-    parent->orphaned_failure = task->failure;
+    parent->orphaned_failures.push_back(OrphanedFailure{task->id, task->failure});
     if (parent->stage == Task::Stage::kChildren) cancel_children(parent);
   }
   bool waits_for_children = parent->stage == Task::Stage::kChildren || parent->cancelled;
