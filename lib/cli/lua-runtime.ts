@@ -9,7 +9,7 @@ import type { Tree } from '../rocks/index.js';
 /** What a session needs of the runtime. */
 export type SessionLua = Pick<
   LuaRuntime,
-  'source' | 'evaluate' | 'activate' | 'drop' | 'commands' | 'runCommand' | 'on' | 'dispose'
+  'source' | 'useLocks' | 'evaluate' | 'activate' | 'drop' | 'commands' | 'runCommand' | 'on' | 'dispose'
 >;
 
 export interface LuaStart {

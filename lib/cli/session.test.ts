@@ -26,6 +26,7 @@ const declare = (name: string): ToolDecl => ({
 
 /** A runtime in plain TypeScript: each file `NAME.lua` is an extension NAME; "broken" does not activate. */
 class FakeLua implements SessionLua {
+  useLocks(): void {}
   readonly batches: string[][] = [];
   readonly names: string[] = [];
   disposed = 0;

@@ -102,6 +102,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     runtime = loaded.runtime;
     addTools(loaded.tools);
     if (!runtime) return;
+    runtime.useLocks((name, run, lockOptions) => agent.lock(name, run, lockOptions));
     const registration = agent.registerToolSource(runtime.source);
     const told = new Set<string>();
     const tell = (refusals: readonly Refusal[]) => {

@@ -1,10 +1,11 @@
 // Named locks, first come first served. A ticket enters the queues of all its names in one step, so all queues know the same order
 // of tickets and two tickets can never wait for each other.
 import { realpath } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { untilAborted } from './abort.js';
 import type { JsonObject } from './arguments.js';
 import type { Json, ToolDecl } from './types.js';
+import { expandPath } from './written-path.js';
 
 export interface LockTicket {
   /** Whether it held all its locks at once when it was requested. */
@@ -74,7 +75,7 @@ export async function lockNames(decl: ToolDecl, input: JsonObject, cwd: string):
   const paths = (decl.locks ?? [])
     .map((pointer) => valueAt(input, pointer))
     .filter((path): path is string => typeof path === 'string');
-  return Promise.all(paths.map(async (path) => `file:${await realTarget(resolve(cwd, path))}`));
+  return Promise.all(paths.map(async (path) => `file:${await realTarget(expandPath(path, cwd))}`));
 }
 
 /** The value at a JSON pointer (RFC 6901). */

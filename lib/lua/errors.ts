@@ -13,7 +13,8 @@ export class LuaError extends Error {
 
   constructor(detail: CallError, extension?: string) {
     const place = detail.where ?? extension;
-    const line = detail.message.split('\n').join(' ');
+    // What follows is detail, such as the places where require has looked.
+    const line = detail.message.split('\n', 1)[0]!.replace(/:$/, '');
     super(place === undefined || line.startsWith(`${place}:`) ? line : `${place}: ${line}`);
     this.detail = detail;
   }

@@ -2,6 +2,7 @@
 import type { Json, ToolSource } from '../core/types.js';
 import { type Addon, EventKind, loadAddon, type NativeRuntime } from './addon.js';
 import { LuaError, parseCallError } from './errors.js';
+import { HostCalls, type LockRunner, type Question } from './host-calls.js';
 import { LuaToolSource, type OpenCall } from './source.js';
 import { type LuaToolDecl, type ToolRegistered, ToolTable } from './tool-table.js';
 
@@ -71,6 +72,10 @@ export class LuaRuntime {
   readonly source: ToolSource;
   readonly #native: NativeRuntime;
   readonly #tools = new ToolTable();
+  readonly #hostCalls = new HostCalls((answer) => {
+    // A runtime that has been shut down meanwhile needs no answer.
+    this.#control('reply', answer as unknown as Json).catch(() => {});
+  });
   readonly #commands = new Map<string, LuaCommand>();
   readonly #requests = new Map<number, Request>();
   readonly #calls = new Map<number, OpenCall>();
@@ -154,6 +159,11 @@ export class LuaRuntime {
   async runCommand(name: string, args: string, signal?: AbortSignal): Promise<string | undefined> {
     const result = (await this.#control('command', { name, args }, signal)) as { text?: string };
     return result.text;
+  }
+
+  /** Named locks are the agent's from now on. */
+  useLocks(lock: LockRunner): void {
+    this.#hostCalls.useLocks(lock);
   }
 
   on(listener: (event: LuaEvent) => void): () => void {
@@ -292,6 +302,15 @@ export class LuaRuntime {
         break;
       case 'unregister_command':
         this.#commands.delete(message.name as string);
+        break;
+      case 'ask':
+        this.#hostCalls.ask(message as unknown as Question);
+        break;
+      case 'withdraw':
+        this.#hostCalls.withdraw(message.id as number);
+        break;
+      case 'unlock':
+        this.#hostCalls.unlock(message.id as number);
         break;
       case 'notify':
         this.#emit({ type: 'notify', ...(message as { level: 'info'; text: string; extension: string }) });

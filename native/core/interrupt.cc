@@ -102,7 +102,8 @@ void stop_hook(lua_State* L, lua_Debug* event) {
   note_place(L, unit);
   panto_rearm(L, 1);
   bool yieldable = lua_isyieldable(L);
-  // A yield at the call event of a C function would jump out of it; the next instruction brings a count event.
+  // A yield at the call event of a C function would jump out of it; the next instruction brings a count
+  // event.
   if (yieldable && event->event != LUA_HOOKCOUNT) return;
   if (!unit->at_least(Phase::kHard)) {
     begin_throw(L, unit);
@@ -174,8 +175,12 @@ void request_stop(const StopRequest& request) {
   pending_request.store(word, std::memory_order_release);
 }
 
-uint64_t last_signal_handled_ns() { return handled_ns.load(std::memory_order_acquire); }
-uint64_t last_signal_duration_ns() { return duration_ns.load(std::memory_order_relaxed); }
+uint64_t last_signal_handled_ns() {
+  return handled_ns.load(std::memory_order_acquire);
+}
+uint64_t last_signal_duration_ns() {
+  return duration_ns.load(std::memory_order_relaxed);
+}
 
 bool is_cleaning_up(const Unit* unit) {
   if (unit->shield > 0) return true;
@@ -185,9 +190,13 @@ bool is_cleaning_up(const Unit* unit) {
   return false;
 }
 
-void push_kill(lua_State* L) { lua_pushlightuserdata(L, &kill_value); }
+void push_kill(lua_State* L) {
+  lua_pushlightuserdata(L, &kill_value);
+}
 
-bool is_kill(lua_State* L, int index) { return lua_touserdata(L, index) == &kill_value; }
+bool is_kill(lua_State* L, int index) {
+  return lua_touserdata(L, index) == &kill_value;
+}
 
 }  // namespace panto
 

@@ -1,8 +1,8 @@
 // Interrupting Lua code, on the Lua thread, wherever it is. See docs/concurrency.md, "Interrupting".
 //
-// The watchdog sends a signal that names a unit. The handler raises the phase of that unit's frames in the chain and arms their
-// states; the hook, or a poll in a C loop of Lua's libraries, then decides at a safe point: go on, throw CANCEL once, or stop for good.
-// Without a stop request no hook is set.
+// The watchdog sends a signal that names a unit. The handler raises the phase of that unit's frames in the
+// chain and arms their states; the hook, or a poll in a C loop of Lua's libraries, then decides at a safe
+// point: go on, throw CANCEL once, or stop for good. Without a stop request no hook is set.
 #pragma once
 
 #include "core/unit.h"
@@ -29,7 +29,8 @@ void request_stop(const StopRequest& request);
 uint64_t last_signal_handled_ns();
 uint64_t last_signal_duration_ns();
 
-constexpr int kInterruptSignal = 23;  // SIGURG: ignored by default, restarts system calls, used by nobody else here
+constexpr int kInterruptSignal =
+    23;  // SIGURG: ignored by default, restarts system calls, used by nobody else here
 
 // The unit is in a closer or in a defer: it must not be disturbed before the cut.
 bool is_cleaning_up(const Unit* unit);

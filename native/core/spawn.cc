@@ -55,7 +55,8 @@ Handle* push_handle(lua_State* L, const Task* task) {
   return static_cast<Handle*>(lua_touserdata(L, -1));
 }
 
-// core.spawn(seconds | nil, of_extension: boolean, fn, ...) -> handle. With `seconds` the task may run no longer.
+// core.spawn(seconds | nil, of_extension: boolean, fn, ...) -> handle. With `seconds` the task may run no
+// longer.
 int spawn(lua_State* L) {
   lua_Number seconds = luaL_optnumber(L, 1, -1);
   bool of_extension = lua_toboolean(L, 2);
@@ -63,7 +64,8 @@ int spawn(lua_State* L) {
   Runtime* runtime = Runtime::current();
   Task* parent = of_extension ? nullptr : current_task();
   if (!of_extension && parent == nullptr) return luaL_error(L, "spawn outside a task; use ext.spawn");
-  if (parent != nullptr && parent->stage != Task::Stage::kBody) return luaL_error(L, "spawn in a task that is ending");
+  if (parent != nullptr && parent->stage != Task::Stage::kBody)
+    return luaL_error(L, "spawn in a task that is ending");
   int args = lua_gettop(L) - 2;  // the function included
   auto* handle = static_cast<Handle*>(lua_newuserdatauv(L, sizeof(Handle), 2));
   *handle = Handle{0, Handle::State::kRunning, false, false, false, parent != nullptr ? parent->id : 0};

@@ -1,7 +1,7 @@
 // Tasks that Lua starts: children of a task (panto.async.spawn) and tasks of an extension (ext.spawn).
 //
-// Lua holds a handle, which outlives the task and keeps its outcome: user value 1 is the table of returned values, or of the error;
-// user value 2 the functions to call when it is done.
+// Lua holds a handle, which outlives the task and keeps its outcome: user value 1 is the table of returned
+// values, or of the error; user value 2 the functions to call when it is done.
 #pragma once
 
 #include "core/task.h"

@@ -1,13 +1,14 @@
-// The thread that notices: a cancelled task that does not stop, code that holds the Lua thread too long, C code that blocks.
+// The thread that notices: a cancelled task that does not stop, code that holds the Lua thread too long, C
+// code that blocks.
 //
-// It only reads what the Lua thread publishes when the running unit changes, and sends it signals. While nothing runs it sleeps
-// without a tick.
+// It only reads what the Lua thread publishes when the running unit changes, and sends it signals. While
+// nothing runs it sleeps without a tick.
 #pragma once
 
+#include <pthread.h>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <pthread.h>
 #include <thread>
 #include <unordered_map>
 
@@ -19,10 +20,11 @@ class Watchdog {
  public:
   struct Limits {
     uint64_t hold_ns;
-    uint64_t grace_ns;   // from the soft stop to the hard one
-    uint64_t closers_ns; // from the hard stop to the cut
+    uint64_t grace_ns;    // from the soft stop to the hard one
+    uint64_t closers_ns;  // from the hard stop to the cut
   };
-  // `on_blocked` is called on the watchdog's thread, once per stretch, when the Lua thread has not looked at a signal for a while.
+  // `on_blocked` is called on the watchdog's thread, once per stretch, when the Lua thread has not looked at
+  // a signal for a while.
   explicit Watchdog(const Limits& limits) : limits_(limits) {}
 
   void start(pthread_t lua_thread);

@@ -1,14 +1,11 @@
 // Paths as a model writes them, and file errors as one line that names the path.
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { expandPath } from '../../core/written-path.js';
 
 /** Absolute path: `~` is the home folder, the rest is relative to `cwd`. */
 export function resolvePath(path: string, cwd: string): string {
   if (path === '') throw new Error('path is empty');
   if (path.includes('\0')) throw new Error(`path contains a NUL character: ${JSON.stringify(path)}`);
-  if (path === '~') return homedir();
-  if (path.startsWith('~/')) return join(homedir(), path.slice(2));
-  return resolve(cwd, path);
+  return expandPath(path, cwd);
 }
 
 /** A file name on one line: names with control characters are quoted as in JSON. */

@@ -5,11 +5,15 @@ local core = ...
 local streams = require("panto.runtime.streams")(core)
 require("panto.runtime.restrict")(core, streams)
 local extensions = require("panto.runtime.extensions")(core, streams)
+local host_calls = require("panto.runtime.host_calls")(core)
 require = require("panto.runtime.require")(core, extensions)
+
+local async = require("panto.async")(core)
+async.lock = require("panto.runtime.locks")(core, host_calls)
 
 ---@diagnostic disable-next-line: lowercase-global
 panto = setmetatable({
-  async = require("panto.async")(core),
+  async = async,
   json = require("panto.json")(core),
   ui = {
     ---@param text string
@@ -31,4 +35,5 @@ panto = setmetatable({
   end,
 })
 
+extensions.control.reply = host_calls.reply
 return extensions.control
