@@ -1,7 +1,7 @@
 // Runaway handlers: bodies of Lua handlers that never end by themselves, for test/lua-stop.test.ts and scripts/stop-matrix.
 //
 // A body sees `uv`, `g(work?)`, which makes a value for `local x <close>` that is counted (and calls work(err) when it is closed),
-// and `began()`, called where the running away begins.
+// and `began()`, called where the running away begins; it waits for a moment, so that the handler holds the thread from then on.
 
 /** What ends it: the one CANCEL, the hard stop after the grace, or the end of the closers' time. */
 export type StoppedBy = 'cancel' | 'close' | 'cut';
@@ -10,8 +10,8 @@ export interface RunawayKind {
   readonly name: string;
   readonly by: StoppedBy;
   readonly body: string;
-  /** How many guards are to be closed, where it is not every one that was opened. */
-  readonly unclosed?: number;
+  /** It is a child that runs away, and its parent that fails. */
+  readonly inChild?: boolean;
 }
 
 const loop = 'while true do end';
@@ -130,8 +130,9 @@ export const runawayKinds: readonly RunawayKind[] = [
   },
   {
     name: 'coroutine.close of one whose closer loops',
-    by: 'close',
-    body: `local _ <close> = g() began()
+    by: 'cut',
+    body: `do local _ <close> = g() end
+      began()
       while true do
         local co = coroutine.create(function()
           local _ <close> = setmetatable({}, { __close = function() ${loop} end })
@@ -346,6 +347,7 @@ export const runawayKinds: readonly RunawayKind[] = [
   {
     name: 'a child that loops while its parent awaits it',
     by: 'close',
+    inChild: true,
     body: `local _ <close> = g()
       panto.async.spawn(function() local _ <close> = g() began() ${pcallLoop} end):await()`,
   },

@@ -168,6 +168,10 @@ void Runtime::open_finalizers(lua_State* L) {
   panto_set_finalizer_queue(finalizers_);
 }
 
+void Runtime::note_finalizers() {
+  if (lua_gettop(finalizers_) >= 2 && !scheduler_->runs_finalizers()) uv_async_send(&async_);
+}
+
 void Runtime::handle_inbox() {
   {
     std::lock_guard<std::mutex> lock(life_mutex_);

@@ -156,7 +156,8 @@ const luaL_Reg kFunctions[] = {
     {"spawn", spawn}, {"when_done", when_done}, {"outcome", outcome}, {"cancel", cancel}, {nullptr, nullptr},
 };
 
-// What was stopped by a limit throws text that says so: CANCEL would tell the waiter that it is cancelled itself. stack: …, handle
+// What was stopped by a limit throws text that says so: CANCEL would tell the waiter that it is cancelled
+// itself. stack: …, handle
 void explain_stop(lua_State* L, const Task* task) {
   const Failure& failure = task->failure;
   lua_createtable(L, 1, 1);

@@ -62,7 +62,7 @@ struct Task : Unit {
   EventKind outcome = EventKind::kSettledError;
   std::string body;
   Failure failure;
-  Failure defer_failure;   // of the defer that runs
+  Failure defer_failure;  // of the defer that runs
   std::vector<OrphanedFailure> orphaned_failures;
   std::string stopped_at;  // "file:line" where it ran when it was stopped
 };
