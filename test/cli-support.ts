@@ -25,7 +25,7 @@ interface ScriptedTurn {
   text?: string;
   delay_ms?: number;
   stop?: string;
-  tool_calls?: { name: string; input: unknown }[];
+  tool_calls?: { name: string; input?: unknown; input_text?: string }[];
 }
 
 /** Trees are built once for all places of a test file. */

@@ -4,6 +4,7 @@ import { cleanLine } from '../ui/clean.js';
 import { checkArguments, UsageError } from './args.js';
 import { type Command, chatCommand, commands } from './commands.js';
 import { groupHelp, helpText } from './help.js';
+import { standardOutput } from './output.js';
 
 /** Runs what the arguments ask for. Resolves with the exit status; throws UsageError for status 2, anything else for 1. */
 export async function dispatch(args: readonly string[]): Promise<number> {
@@ -50,6 +51,6 @@ function refuseMisplacedCommand(words: readonly string[], args: readonly string[
 }
 
 function print(text: string): number {
-  process.stdout.write(`${text}\n`);
+  standardOutput().write(`${text}\n`);
   return 0;
 }

@@ -1,6 +1,7 @@
 // How the process ends: what has to be disposed is disposed (two seconds at most), what was written arrives, the status is
 // right. Whoever calls `leave` first decides the status.
 import type { Writable } from 'node:stream';
+import { onBrokenOutput, usedOutputs } from './output.js';
 
 /** Nothing that is disposed at the end may hold the process longer. */
 const disposeLimitMs = 2000;
@@ -46,19 +47,18 @@ export function guardProcess(report: (message: string) => void): void {
       leaveSoon(code);
     });
   }
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  onBrokenOutput((error) => {
     if (outputStatus !== undefined) return;
     outputStatus = error.code === 'EPIPE' ? 141 : 1;
     if (error.code !== 'EPIPE') report(`cannot write to standard output: ${error.message}`);
     leaveSoon(outputStatus);
   });
-  process.stderr.on('error', () => {});
 }
 
 /** A reader of what was written may be as slow as it likes. */
 async function end(code: number): Promise<never> {
   await Promise.race([disposeAll(), new Promise((resolve) => setTimeout(resolve, disposeLimitMs))]);
-  await Promise.all([flush(process.stdout), flush(process.stderr)]);
+  await Promise.all(usedOutputs().map(flush));
   // An error of the last write is told in a later tick.
   await new Promise((resolve) => setImmediate(resolve));
   return exitWith(outputStatus ?? code);

@@ -62,7 +62,7 @@ async function startRuntime(setup: Setup, options: LoadingOptions): Promise<Sess
     return undefined;
   }
   try {
-    const runtime = await options.startLua({ tree: synced.tree, cwd: setup.cwd, paths: setup.paths });
+    const runtime = await options.startLua({ tree: synced.tree, cwd: setup.cwd, env: setup.env });
     runtime.on((event) => {
       if (event.type === 'problem') {
         const { message, traceback } = event;

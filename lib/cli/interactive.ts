@@ -7,7 +7,9 @@ import { InteractiveLoop } from '../ui/interactive.js';
 import { createStyle, wantsColour } from '../ui/style.js';
 import { describeInput } from '../ui/tool-line.js';
 import { onLeave } from './exit.js';
+import { extensionLog } from './lua-runtime.js';
 import type { Notice } from './notice.js';
+import { keepOutput, terminalOutput } from './output.js';
 import { openSession, type Session, type SessionArguments } from './session.js';
 
 export interface InteractiveOptions extends SessionArguments {
@@ -17,8 +19,10 @@ export interface InteractiveOptions extends SessionArguments {
 
 /** Resolves with the exit status when the person has left. */
 export async function runInteractive(options: InteractiveOptions): Promise<number> {
-  const style = createStyle(wantsColour(process.stdout, process.env));
-  const loop = new InteractiveLoop(process.stdin, process.stdout, style, process.env.TERM === 'dumb');
+  keepOutput(extensionLog(process.env), { both: true });
+  const output = terminalOutput();
+  const style = createStyle(wantsColour(output, process.env));
+  const loop = new InteractiveLoop(process.stdin, output, style, process.env.TERM === 'dumb');
   const paint = { info: style.dim, warning: style.yellow, error: style.red };
   const notify = ({ level, message, traceback }: Notice) => {
     loop.notice(paint[level](cleanLine(message)));

@@ -1,7 +1,7 @@
 // Starts the Lua runtime of a session, with the session's tree, folder and log.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PantoPaths } from '../config/paths.js';
+import { pantoPaths } from '../config/paths.js';
 import { packageRoot } from '../core/package-root.js';
 import { LuaRuntime } from '../lua/runtime.js';
 import type { Tree } from '../rocks/index.js';
@@ -15,12 +15,13 @@ export type SessionLua = Pick<
 export interface LuaStart {
   readonly tree: Tree;
   readonly cwd: string;
-  readonly paths: PantoPaths;
+  readonly env: NodeJS.ProcessEnv;
 }
 
-/** The log of what extensions print; empty where it cannot be written: then nobody reads it. */
-function extensionLog({ logDir }: PantoPaths): string {
+/** The log of what extensions print; empty where there can be none: then nobody reads it. */
+export function extensionLog(env: NodeJS.ProcessEnv): string {
   try {
+    const { logDir } = pantoPaths(env);
     mkdirSync(logDir, { recursive: true, mode: 0o700 });
     return join(logDir, 'extensions.log');
   } catch {
@@ -29,13 +30,13 @@ function extensionLog({ logDir }: PantoPaths): string {
 }
 
 /** @throws Error with one line where Lua does not start */
-export function startLua({ tree, cwd, paths }: LuaStart): Promise<SessionLua> {
+export function startLua({ tree, cwd, env }: LuaStart): Promise<SessionLua> {
   return LuaRuntime.start({
     luaDir: join(packageRoot, 'lua'),
     luaPath: tree.luaPath,
     luaCpath: tree.luaCpath,
     luvFile: tree.luv,
-    logFile: extensionLog(paths),
+    logFile: extensionLog(env),
     cwd,
   });
 }

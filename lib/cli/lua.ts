@@ -1,7 +1,7 @@
 // `panto lua`: upstream's stand-alone interpreter with the tree on its path. The fast path of the executable: nothing here may
 // touch process.stdin, stdout or stderr before lua.c has them (Node would make them non-blocking), except to say that it failed.
 import { writeSync } from 'node:fs';
-import { pantoPaths } from '../config/paths.js';
+import { dataFolder } from '../config/paths.js';
 import { loadAddon } from '../lua/addon.js';
 import { syncTree, type Tree, treeAt, treeIsCurrent } from '../rocks/index.js';
 
@@ -13,7 +13,7 @@ function say(line: string): void {
 async function currentTree(): Promise<Tree | undefined> {
   let tree: Tree;
   try {
-    tree = treeAt(pantoPaths(process.env).dataDir);
+    tree = treeAt(dataFolder(process.env));
   } catch (error) {
     say((error as Error).message);
     return undefined;
@@ -36,7 +36,7 @@ export async function runLua(args: readonly string[]): Promise<never> {
   delete process.env.PANTO_LUA_ARGV0;
   const [path, cpath] = tree === undefined ? [null, null] : [tree.luaPath, tree.luaCpath];
   try {
-    process.exit(loadAddon().runLua([name, ...args], path, cpath));
+    return loadAddon().runLua([name, ...args], path, cpath);
   } catch (error) {
     say((error as Error).message);
     process.exit(1);

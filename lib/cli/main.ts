@@ -3,11 +3,12 @@ import { cleanLine } from '../ui/clean.js';
 import { UsageError } from './args.js';
 import { dispatch } from './dispatch.js';
 import { guardProcess, leave } from './exit.js';
+import { standardError } from './output.js';
 
 /** Runs panto with these arguments (without node and script) and ends the process. */
 export async function main(args: readonly string[]): Promise<void> {
   const debug = args.includes('--debug');
-  const report = (error: unknown) => process.stderr.write(`${describe(error, debug)}\n`);
+  const report = (error: unknown) => standardError().write(`${describe(error, debug)}\n`);
   guardProcess((message) => report(new Error(message)));
   // Also unhandled rejections. A fault of ours must still give the terminal back and end the children.
   process.on('uncaughtException', (error) => {

@@ -5,8 +5,9 @@ import { createStyle, wantsColour } from '../ui/style.js';
 import { Transcript } from '../ui/transcript.js';
 import { onLeave } from './exit.js';
 import { toJsonLine } from './json-lines.js';
+import { extensionLog } from './lua-runtime.js';
 import type { Notice } from './notice.js';
-import { outputStream, readerReady } from './output.js';
+import { keepOutput, readerReady, standardError, standardOutput } from './output.js';
 import { openSession, type SessionArguments } from './session.js';
 import { readPrompt } from './stdin.js';
 
@@ -17,10 +18,11 @@ export interface PrintOptions extends SessionArguments {
 
 /** Resolves with the exit status: 0 when the agent came to its end, else 1. */
 export async function runPrint(options: PrintOptions): Promise<number> {
+  keepOutput(extensionLog(process.env), { both: false });
   const stderr = stderrSink();
   const style = createStyle(wantsColour(process.stderr, process.env));
   const transcript = new Transcript({ sink: stderr, style, text: false });
-  const out = outputStream();
+  const out = standardOutput();
   const writeLine = (value: unknown) => out.write(`${JSON.stringify(value)}\n`);
   const notify = ({ level, message, traceback }: Notice) => {
     transcript.line(`panto: ${level === 'info' ? '' : `${level}: `}${message}`);
@@ -115,7 +117,7 @@ function stderrSink() {
     },
     write(text: string) {
       if (text === '') return;
-      process.stderr.write(text);
+      standardError().write(text);
       atLineStart = text.endsWith('\n');
     },
   };

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { displayPath, pantoPaths, printable, projectRoot, resolveWrittenPath } from './paths.js';
+import { dataFolder, displayPath, pantoPaths, printable, projectRoot, resolveWrittenPath } from './paths.js';
 
 test('without XDG variables the folders are those of the specification', () => {
   expect(pantoPaths({ HOME: '/home/a' })).toEqual({
@@ -34,6 +34,12 @@ test.each([undefined, '', 'relative'])('a HOME of %p is one clear line where it 
   );
   expect(() => pantoPaths({ HOME, XDG_STATE_HOME: '/s', XDG_DATA_HOME: '/d' })).toThrow(/set HOME or XDG_CONFIG_HOME/);
   expect(pantoPaths({ HOME, XDG_STATE_HOME: '/s', XDG_CONFIG_HOME: '/c', PANTO_HOME: '/p' }).dataDir).toBe('/p');
+});
+
+test('the data folder alone needs no HOME where PANTO_HOME or XDG_DATA_HOME is set', () => {
+  expect(dataFolder({ PANTO_HOME: '/p' })).toBe('/p');
+  expect(dataFolder({ XDG_DATA_HOME: '/d' })).toBe('/d/panto');
+  expect(() => dataFolder({})).toThrow(/set HOME or XDG_DATA_HOME/);
 });
 
 test('a relative PANTO_HOME is refused: it would mean another folder in each cwd', () => {

@@ -20,21 +20,27 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * @throws Error with one line where a folder would need HOME and HOME is no absolute path, or where PANTO_HOME is relative.
  */
 export function pantoPaths(env: Environment): PantoPaths {
-  const xdg = (variable: string, ...fallback: string[]): string => {
-    const value = env[variable];
-    return value !== undefined && isAbsolute(value) ? resolve(value) : join(homeFolder(env, variable), ...fallback);
-  };
-  const override = env.PANTO_HOME || undefined;
-  if (override !== undefined && !isAbsolute(override)) {
-    throw new Error(`PANTO_HOME must be an absolute path, not "${printable(override)}"`);
-  }
-  const stateDir = join(xdg('XDG_STATE_HOME', '.local', 'state'), 'panto');
+  const stateDir = xdgFolder(env, 'XDG_STATE_HOME', '.local', 'state');
   return {
-    configDir: join(xdg('XDG_CONFIG_HOME', '.config'), 'panto'),
-    dataDir: override === undefined ? join(xdg('XDG_DATA_HOME', '.local', 'share'), 'panto') : resolve(override),
+    configDir: xdgFolder(env, 'XDG_CONFIG_HOME', '.config'),
+    dataDir: dataFolder(env),
     stateDir,
     logDir: join(stateDir, 'log'),
   };
+}
+
+/** `PantoPaths.dataDir` alone: who needs no more gets by without HOME where PANTO_HOME is set. Throws as `pantoPaths` does. */
+export function dataFolder(env: Environment): string {
+  const override = env.PANTO_HOME || undefined;
+  if (override === undefined) return xdgFolder(env, 'XDG_DATA_HOME', '.local', 'share');
+  if (!isAbsolute(override)) throw new Error(`PANTO_HOME must be an absolute path, not "${printable(override)}"`);
+  return resolve(override);
+}
+
+function xdgFolder(env: Environment, variable: string, ...fallback: string[]): string {
+  const value = env[variable];
+  const base = value !== undefined && isAbsolute(value) ? resolve(value) : join(homeFolder(env, variable), ...fallback);
+  return join(base, 'panto');
 }
 
 function homeFolder(env: Environment, variable: string): string {

@@ -74,3 +74,13 @@ test('the listener of a settled call is removed, and those of its neighbours sta
   second.controller.abort();
   expect([first.aborts, second.aborts]).toEqual([0, 1]);
 });
+
+test('of very many calls every one is listened to, and let go', async () => {
+  const watch = new AbortWatch();
+  const calls = Array.from({ length: 1000 }, () => new WatchedCall(watch));
+  await until(() => calls.every(({ listeners }) => listeners === 1));
+  for (const call of calls.slice(1)) call.settle();
+  await until(() => calls.slice(1).every(({ listeners }) => listeners === 0));
+  calls[0]!.controller.abort();
+  expect(calls.map(({ aborts }) => aborts)).toEqual([1, ...Array.from({ length: 999 }, () => 0)]);
+});

@@ -55,12 +55,12 @@ export interface NativeRuntime {
 
 export interface Addon {
   readonly Runtime: new (options: NativeOptions, onWake: () => void) => NativeRuntime;
-  /** Upstream lua.c's main on this thread. `path` and `cpath` go before package.path and package.cpath. Returns its exit status. */
-  runLua(argv: readonly string[], path: string | null, cpath: string | null): number;
+  /** Upstream lua.c's main on this thread; ends the process. `path` and `cpath` go before package.path and package.cpath. */
+  runLua(argv: readonly string[], path: string | null, cpath: string | null): never;
   /** Milliseconds of libuv's clock. */
   hrtime(): number;
-  /** Descriptor 1 becomes `file`; returns a new descriptor of what it was. */
-  divertStdout(file: string): number;
+  /** Descriptor `fd` becomes `file`, which is appended to; returns a new descriptor of what it was. */
+  divert(fd: number, file: string): number;
   /** Ends the process at once, without exit handlers. */
   exitNow(status: number): never;
 }

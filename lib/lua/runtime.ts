@@ -68,6 +68,11 @@ interface Request {
   reject(error: Error): void;
 }
 
+/** hrtime() less performance.now(). The first use of either takes milliseconds, so the closest pair of a few counts. */
+function clockOrigin(addon: Addon): number {
+  return Math.max(...Array.from({ length: 5 }, () => addon.hrtime() - performance.now()));
+}
+
 export class LuaRuntime {
   readonly source: ToolSource;
   readonly #native: NativeRuntime;
@@ -83,6 +88,8 @@ export class LuaRuntime {
   readonly #onExit: (status: number) => void;
   #lastToken = 0;
   #stopped = false;
+  /** Whether the native side keeps the process alive. */
+  #isAlive = false;
   /** The Lua thread did not come back: only exitNow may end the process. */
   #lost = false;
   #booted!: (error?: Error) => void;
@@ -98,7 +105,7 @@ export class LuaRuntime {
         logFile: options.logFile ?? '',
         session: options.session ?? '',
         cwd: options.cwd ?? process.cwd(),
-        clockOriginMs: addon.hrtime() - performance.now(),
+        clockOriginMs: clockOrigin(addon),
         timeOriginMs: performance.timeOrigin,
         holdLimitMs: options.holdLimitMs ?? defaultHoldLimitMs,
         graceMs: options.graceMs ?? defaultGraceMs,
@@ -124,6 +131,7 @@ export class LuaRuntime {
     try {
       await new Promise<void>((resolve, reject) => {
         runtime.#booted = (error) => (error === undefined ? resolve() : reject(error));
+        runtime.#isAlive = true;
         runtime.#native.keepAlive(true);
       });
     } catch (error) {
@@ -207,21 +215,28 @@ export class LuaRuntime {
   #startCalls(calls: readonly OpenCall[], serial: boolean): number {
     const first = this.#lastToken + 1;
     this.#lastToken += calls.length;
-    for (const [i, call] of calls.entries()) this.#calls.set(first + i, call);
-    this.#native.invokeBatch(
-      first,
-      serial,
-      calls.map(({ call }) => call.toolName).join('\0'),
-      calls.map(({ call }) => call.id).join('\0'),
-      calls.map(({ call }) => call.input).join('\0'),
-      Float64Array.from(calls, ({ call }) => call.deadline),
-    );
+    const deadlines = new Float64Array(calls.length);
+    let [tools, ids, inputs] = ['', '', ''];
+    for (let i = 0; i < calls.length; i++) {
+      const open = calls[i]!;
+      const { toolName, id, input, deadline } = open.call;
+      const separator = i === 0 ? '' : '\0';
+      this.#calls.set(first + i, open);
+      tools += separator + toolName;
+      ids += separator + id;
+      inputs += separator + input;
+      deadlines[i] = deadline;
+    }
+    this.#native.invokeBatch(first, serial, tools, ids, inputs, deadlines);
     this.#updateKeepAlive();
     return first;
   }
 
   #updateKeepAlive(): void {
-    if (!this.#stopped) this.#native.keepAlive(this.#requests.size + this.#calls.size > 0);
+    const alive = this.#requests.size + this.#calls.size > 0;
+    if (this.#stopped || alive === this.#isAlive) return;
+    this.#isAlive = alive;
+    this.#native.keepAlive(alive);
   }
 
   #emit(event: LuaEvent): void {

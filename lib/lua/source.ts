@@ -70,7 +70,7 @@ export class OpenCall implements Abortable {
 
   /** Its signal has been aborted. */
   handleEvent(): void {
-    this.batch.thread.cancel(this.token, isTimeout(this.signal));
+    if (!this.#settled) this.batch.thread.cancel(this.token, isTimeout(this.signal));
   }
 
   started(at: number): void {

@@ -61,9 +61,11 @@ void call_on_wake(napi_env env, napi_value on_wake, void*, void*) {
 }  // namespace
 
 Waker::Waker(Napi::Env env, Napi::Function on_wake) : env_(env) {
+  napi_threadsafe_function function = nullptr;
   check(env, napi_create_threadsafe_function(env, on_wake, nullptr, Napi::String::New(env, "panto-lua"), 0, 1,
-                                             nullptr, nullptr, nullptr, call_on_wake, &function_));
-  check(env, napi_unref_threadsafe_function(env, function_));
+                                             nullptr, nullptr, nullptr, call_on_wake, &function));
+  check(env, napi_unref_threadsafe_function(env, function));
+  function_ = function;
 }
 
 void Waker::wake() {
@@ -76,7 +78,6 @@ void Waker::wake() {
 }
 
 void Waker::set_alive(bool alive) {
-  std::lock_guard<std::mutex> lock(mutex_);
   if (function_ == nullptr) return;
   check(env_, alive ? napi_ref_threadsafe_function(env_, function_)
                     : napi_unref_threadsafe_function(env_, function_));

@@ -3,6 +3,7 @@
 
 #include <napi.h>
 
+#include <atomic>
 #include <memory>
 
 #include "core/runtime.h"
@@ -20,7 +21,7 @@ class Waker {
  private:
   std::mutex mutex_;
   napi_env env_;
-  napi_threadsafe_function function_ = nullptr;
+  std::atomic<napi_threadsafe_function> function_{nullptr};
 };
 
 class RuntimeObject : public Napi::ObjectWrap<RuntimeObject> {

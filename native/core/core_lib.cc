@@ -7,7 +7,6 @@
 
 #include "core/await.h"
 #include "core/chain.h"
-#include "core/children.h"
 #include "core/json.h"
 #include "core/runtime.h"
 #include "core/sleep.h"
@@ -149,7 +148,7 @@ int post(lua_State* L) {
   auto* event = new Event{EventKind::kPost};
   auto* error = new std::string;
   event->name.assign(name, length);
-  bool ok = encode_json(L, 2, "message", JsonEncoding::kSchema, {}, &event->body, error);
+  bool ok = encode_json(L, 2, "message", JsonEncoding::kMessage, {}, &event->body, error);
   if (ok) {
     Runtime::current()->send_event(std::move(*event));
   } else {
@@ -235,12 +234,6 @@ int asking(lua_State* L) {
   return 0;
 }
 
-// core.remember_child(pid): it leads a group that must not outlive us
-int remember(lua_State* L) {
-  remember_child(static_cast<pid_t>(luaL_checkinteger(L, 1)));
-  return 0;
-}
-
 const luaL_Reg kFunctions[] = {
     {"await", await},
     {"sleep", sleep},
@@ -248,7 +241,6 @@ const luaL_Reg kFunctions[] = {
     {"is_cancel", lua_is_cancel},
     {"task", task},
     {"asking", asking},
-    {"remember_child", remember},
     {"define_extension", define_extension},
     {"forget_extension", forget_extension},
     {"owner", owner},

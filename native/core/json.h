@@ -41,7 +41,8 @@ void push_array_metatable(lua_State* L);
 enum class JsonEncoding {
   kExact,       // 64-bit integers as they are
   kToolResult,  // below the top-level key "details", which JS reads, integers end at 2^53
-  kSchema,      // an empty table at an array-valued JSON Schema keyword is an array
+  kMessage,  // in the schema at the top-level key "schema", an empty table at an array-valued keyword is an
+             // array
 };
 
 struct JsonLayout {

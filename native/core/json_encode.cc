@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,8 +13,94 @@ namespace {
 // The largest integer up to which every integer is a double (JS's Number.MAX_SAFE_INTEGER + 1).
 constexpr lua_Integer kMaxJsInteger = lua_Integer{1} << 53;
 
-constexpr const char* kSchemaArrays[] = {"required", "enum",        "allOf",    "anyOf",
-                                         "oneOf",    "prefixItems", "examples", "type"};
+// What a value is to its reader. It decides how large its integers may be and what its empty table becomes.
+enum class Place {
+  kData,        // nothing special
+  kToolResult,  // what a handler returned
+  kDetails,     // its "details" and all below
+  kMessage,     // a message to the JS side
+  kSchema,      // its "schema", and each schema below
+  kSchemaMap,   // names -> schemas
+  kSchemaList,  // an array of schemas
+  kDataList,    // an array of data in a schema
+};
+
+struct Keyword {
+  std::string_view name;
+  Place place;
+};
+
+// JSON Schema's keywords that hold more than a scalar; what others hold is data.
+constexpr Keyword kKeywords[] = {
+    {"properties", Place::kSchemaMap},
+    {"patternProperties", Place::kSchemaMap},
+    {"$defs", Place::kSchemaMap},
+    {"definitions", Place::kSchemaMap},
+    {"dependentSchemas", Place::kSchemaMap},
+    {"allOf", Place::kSchemaList},
+    {"anyOf", Place::kSchemaList},
+    {"oneOf", Place::kSchemaList},
+    {"prefixItems", Place::kSchemaList},
+    {"required", Place::kDataList},
+    {"enum", Place::kDataList},
+    {"examples", Place::kDataList},
+    {"type", Place::kDataList},
+    {"items", Place::kSchema},
+    {"additionalItems", Place::kSchema},
+    {"additionalProperties", Place::kSchema},
+    {"unevaluatedItems", Place::kSchema},
+    {"unevaluatedProperties", Place::kSchema},
+    {"contains", Place::kSchema},
+    {"propertyNames", Place::kSchema},
+    {"contentSchema", Place::kSchema},
+    {"not", Place::kSchema},
+    {"if", Place::kSchema},
+    {"then", Place::kSchema},
+    {"else", Place::kSchema},
+};
+
+Place place_of_root(JsonEncoding encoding) {
+  switch (encoding) {
+    case JsonEncoding::kToolResult:
+      return Place::kToolResult;
+    case JsonEncoding::kMessage:
+      return Place::kMessage;
+    default:
+      return Place::kData;
+  }
+}
+
+Place place_of_member(Place parent, std::string_view key) {
+  switch (parent) {
+    case Place::kToolResult:
+      return key == "details" ? Place::kDetails : Place::kData;
+    case Place::kDetails:
+      return Place::kDetails;
+    case Place::kMessage:
+      return key == "schema" ? Place::kSchema : Place::kData;
+    case Place::kSchemaMap:
+      return Place::kSchema;
+    case Place::kSchema:
+      for (const Keyword& keyword : kKeywords) {
+        if (keyword.name == key) return keyword.place;
+      }
+      return Place::kData;
+    default:
+      return Place::kData;
+  }
+}
+
+Place place_of_element(Place parent) {
+  switch (parent) {
+    case Place::kDetails:
+      return Place::kDetails;
+    case Place::kSchemaList:
+    case Place::kSchema:  // "items" may list schemas
+      return Place::kSchema;
+    default:
+      return Place::kData;
+  }
+}
 
 struct Frame {
   const Frame* parent;
@@ -39,8 +124,7 @@ class Encoder {
 
   bool run(int index, std::string* out) {
     if (doc_ == nullptr) return refuse_memory();
-    yyjson_mut_val* value =
-        encode(lua_absindex(L_, index), nullptr, 1, encoding_ == JsonEncoding::kToolResult ? 0 : -1);
+    yyjson_mut_val* value = encode(lua_absindex(L_, index), nullptr, 1, place_of_root(encoding_));
     if (value == nullptr) return false;
     yyjson_mut_doc_set_root(doc_, value);
     size_t length = 0;
@@ -76,22 +160,21 @@ class Encoder {
     return nullptr;
   }
 
-  // `js_level` is -1 where integers are exact, 0 at the top of a tool result, 1 at or below its "details".
-  yyjson_mut_val* encode(int index, const Frame* frame, int depth, int js_level) {
+  yyjson_mut_val* encode(int index, const Frame* frame, int depth, Place place) {
     switch (lua_type(L_, index)) {
       case LUA_TNIL:
         return yyjson_mut_null(doc_);
       case LUA_TBOOLEAN:
         return yyjson_mut_bool(doc_, lua_toboolean(L_, index));
       case LUA_TNUMBER:
-        return encode_number(index, frame, js_level);
+        return encode_number(index, frame, place);
       case LUA_TSTRING:
         return encode_string(index);
       case LUA_TLIGHTUSERDATA:
         if (lua_touserdata(L_, index) == nullptr) return yyjson_mut_null(doc_);
         break;
       case LUA_TTABLE:
-        return encode_table(index, frame, depth, js_level);
+        return encode_table(index, frame, depth, place);
       default:
         break;
     }
@@ -99,10 +182,10 @@ class Encoder {
         frame, std::string("a ") + lua_typename(L_, lua_type(L_, index)) + " cannot be represented in JSON");
   }
 
-  yyjson_mut_val* encode_number(int index, const Frame* frame, int js_level) {
+  yyjson_mut_val* encode_number(int index, const Frame* frame, Place place) {
     if (lua_isinteger(L_, index)) {
       lua_Integer value = lua_tointeger(L_, index);
-      if (js_level == 1 && (value > kMaxJsInteger || value < -kMaxJsInteger)) {
+      if (place == Place::kDetails && (value > kMaxJsInteger || value < -kMaxJsInteger)) {
         return refuse(frame, "the integer " + std::to_string(value) + " is beyond 2^53; use a string");
       }
       return yyjson_mut_sint(doc_, value);
@@ -130,15 +213,7 @@ class Encoder {
     return marked;
   }
 
-  bool is_schema_array(const Frame* frame) {
-    if (encoding_ != JsonEncoding::kSchema || frame == nullptr || frame->key == nullptr) return false;
-    for (const char* keyword : kSchemaArrays) {
-      if (std::strcmp(keyword, frame->key) == 0) return true;
-    }
-    return false;
-  }
-
-  yyjson_mut_val* encode_table(int index, const Frame* frame, int depth, int js_level) {
+  yyjson_mut_val* encode_table(int index, const Frame* frame, int depth, Place place) {
     const void* table = lua_topointer(L_, index);
     for (const Frame* at = frame; at != nullptr; at = at->parent) {
       if (at->table == table) return refuse(frame, "the table contains itself (circular)");
@@ -149,17 +224,17 @@ class Encoder {
 
     lua_pushnil(L_);
     if (!lua_next(L_, index)) {
-      bool array = has_array_mark(index) || is_schema_array(frame);
+      bool array = has_array_mark(index) || place == Place::kSchemaList || place == Place::kDataList;
       return array ? yyjson_mut_arr(doc_) : yyjson_mut_obj(doc_);
     }
     int key_type = lua_type(L_, -2);
     lua_pop(L_, 2);
     bool array = key_type == LUA_TNUMBER || has_array_mark(index);
-    return array ? encode_array(index, table, frame, depth, js_level)
-                 : encode_object(index, table, frame, depth, js_level);
+    return array ? encode_array(index, table, frame, depth, place)
+                 : encode_object(index, table, frame, depth, place);
   }
 
-  yyjson_mut_val* encode_array(int index, const void* table, const Frame* frame, int depth, int js_level) {
+  yyjson_mut_val* encode_array(int index, const void* table, const Frame* frame, int depth, Place place) {
     auto length = static_cast<lua_Integer>(lua_rawlen(L_, index));
     lua_Integer keys = 0;
     lua_pushnil(L_);
@@ -180,7 +255,7 @@ class Encoder {
     for (lua_Integer i = 1; i <= length; i++) {
       Frame here{frame, table, nullptr, i};
       lua_rawgeti(L_, index, i);
-      yyjson_mut_val* item = encode(lua_gettop(L_), &here, depth + 1, js_level);
+      yyjson_mut_val* item = encode(lua_gettop(L_), &here, depth + 1, place_of_element(place));
       lua_pop(L_, 1);
       if (item == nullptr) return nullptr;
       yyjson_mut_arr_append(out, item);
@@ -188,7 +263,7 @@ class Encoder {
     return out;
   }
 
-  yyjson_mut_val* encode_object(int index, const void* table, const Frame* frame, int depth, int js_level) {
+  yyjson_mut_val* encode_object(int index, const void* table, const Frame* frame, int depth, Place place) {
     yyjson_mut_val* out = yyjson_mut_obj(doc_);
     lua_pushnil(L_);
     while (lua_next(L_, index)) {
@@ -201,9 +276,8 @@ class Encoder {
       }
       const char* key = lua_tostring(L_, -2);
       Frame here{frame, table, key, 0};
-      int level = js_level == 0 && std::strcmp(key, "details") == 0 ? 1 : js_level == 0 ? -1 : js_level;
       yyjson_mut_val* name = encode_string(lua_gettop(L_) - 1);
-      yyjson_mut_val* item = encode(lua_gettop(L_), &here, depth + 1, level);
+      yyjson_mut_val* item = encode(lua_gettop(L_), &here, depth + 1, place_of_member(place, key));
       if (item == nullptr) {
         lua_pop(L_, 2);
         return nullptr;

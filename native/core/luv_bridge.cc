@@ -11,6 +11,7 @@
 #include "core/errors.h"
 #include "core/interrupt.h"
 #include "core/runtime.h"
+#include "core/uv_spawn.h"
 
 namespace panto {
 namespace {
@@ -146,12 +147,15 @@ lua_State* acquire_thread_state() {
   return L;
 }
 
-// Stands in for each function of luv: notes whose callbacks it is given, then is that function. Upvalue 1:
-// the function.
+// Stands in for each function of luv: notes whose callbacks it is given, then is that function. While the state
+// closes (finalizers run, and nothing that they start would find a state to come back to) only what is done at
+// once is permitted. Upvalue 1: the function; 2: whether it is done at once when it has no callback.
 int attributed(lua_State* L) {
   int count = lua_gettop(L);
+  bool has_callback = false;
   for (int i = 1; i <= count; i++) {
     if (!lua_isfunction(L, i)) continue;
+    has_callback = true;
     luaL_checkstack(L, 3, nullptr);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &kOwnersKey);
     lua_pushvalue(L, i);
@@ -159,6 +163,8 @@ int attributed(lua_State* L) {
     lua_rawset(L, -3);
     lua_pop(L, 1);
   }
+  bool at_once = lua_toboolean(L, lua_upvalueindex(2)) && !has_callback;
+  if (!at_once && !Runtime::current()->runs_callbacks()) return luaL_error(L, "the Lua runtime is closing");
   return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
@@ -170,7 +176,9 @@ void attribute_functions(lua_State* L) {
     if (lua_iscfunction(L, -1) && lua_type(L, -2) == LUA_TSTRING) {
       lua_pushvalue(L, -2);
       lua_insert(L, -2);  // stack: table, key, key, function
-      lua_pushcclosure(L, attributed, 1);
+      bool is_file_operation = std::string_view(lua_tostring(L, -2)).substr(0, 3) == "fs_";
+      lua_pushboolean(L, is_file_operation);
+      lua_pushcclosure(L, attributed, 2);
       lua_rawset(L, table);
     } else {
       lua_pop(L, 1);
@@ -239,6 +247,9 @@ int load_luv(lua_State* L) {
   lua_getfield(L, -1, "walk");
   lua_pushcclosure(L, walk, 1);
   lua_setfield(L, -2, "walk");
+  lua_getfield(L, -1, "spawn");
+  lua_pushcclosure(L, spawn_kept, 1);
+  lua_setfield(L, -2, "spawn");
   lua_pushvalue(L, -1);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &kUvKey);
   return 1;

@@ -13,6 +13,7 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/luv_bridge.h"
+#include "core/shell.h"
 #include "lua/interrupt.h"
 
 namespace panto {
@@ -83,7 +84,10 @@ bool Runtime::start(std::string* error) {
     *error = std::string("cannot start the Lua runtime: ") + uv_strerror(status);
     return false;
   }
+  keep_shell_children();
+  accept_children();
   life_ = Life::kRunning;
+  running_ = true;
   thread_ = std::thread([this] { run(); });
   return true;
 }
@@ -92,8 +96,9 @@ void Runtime::send(Request request) {
   // The loop may not turn for a while: the watchdog is told at once.
   if (auto* cancel = std::get_if<CancelTask>(&request)) watchdog_.ask_to_stop(cancel->token, cancel->reason);
   if (!inbox_.push(std::move(request))) return;
-  std::lock_guard<std::mutex> lock(life_mutex_);
-  if (life_ == Life::kRunning) uv_async_send(&async_);
+  // Not under a lock: the thread that wakes here would run into it at once. The handle is open: only the JS
+  // thread, which sends and shuts down, ends kRunning.
+  if (running_) uv_async_send(&async_);
 }
 
 bool Runtime::shutdown(int limit_ms) {
@@ -101,13 +106,16 @@ bool Runtime::shutdown(int limit_ms) {
   if (life_ == Life::kNew) return true;
   if (life_ == Life::kRunning) {
     life_ = Life::kStopping;
+    running_ = false;
     uv_async_send(&async_);
   }
+  // First of all: the thread may be waiting for one, and none must outlive us because its starter hangs.
+  lock.unlock();
+  kill_children();
+  lock.lock();
   bool ended = life_changed_.wait_for(lock, std::chrono::milliseconds(limit_ms),
                                       [this] { return life_ == Life::kEnded; });
   lock.unlock();
-  // Also when the thread is lost: a child must not outlive us because its starter hangs.
-  kill_children();
   if (thread_.joinable()) {
     if (ended) {
       thread_.join();
@@ -173,10 +181,7 @@ void Runtime::note_finalizers() {
 }
 
 void Runtime::handle_inbox() {
-  {
-    std::lock_guard<std::mutex> lock(life_mutex_);
-    if (life_ == Life::kStopping) closing_ = true;
-  }
+  if (!running_) closing_ = true;
   if (closing_) {
     uv_stop(&loop_);
     return;
@@ -204,7 +209,6 @@ void Runtime::close_down() {
   closing_ = true;
   watchdog_.stop();
   panto_set_finalizer_queue(nullptr);  // what is still to be finalized is so in place
-  kill_children();
   closing_handles_ = true;
   if (L_ != nullptr) close_luv_handles(L_);
   closing_handles_ = false;

@@ -131,6 +131,7 @@ class Runtime {
   Mailbox<Request> inbox_;
   Mailbox<Event> outbox_;
 
+  std::atomic<bool> running_{false};  // life_ is kRunning
   std::mutex life_mutex_;  // guards the two below and the async handle against the end of the loop
   std::condition_variable life_changed_;
   enum class Life { kNew, kRunning, kStopping, kEnded } life_ = Life::kNew;

@@ -50,6 +50,7 @@ int sleep(lua_State* L) {
   lua_Number seconds = luaL_checknumber(L, 1);
   luaL_argcheck(L, seconds >= 0 && seconds <= 1e9, 1, "seconds, 0 to 1e9");
   lua_settop(L, 1);
+  if (Runtime::current()->closing()) return luaL_error(L, "the Lua runtime is closing");
   Waiter* waiter = begin_await(L);
   uv_loop_t* loop = Runtime::current()->loop();
   auto* timer = new SleepTimer;

@@ -1,6 +1,7 @@
 /* Upstream's stand-alone interpreter as a function: `panto lua`. Runs on the thread that calls it, the main
-   one. What is ours: the tree stands first on package.path and package.cpath, and readline is looked up at
-   run time, so that the binary does not depend on it. */
+   one. What is ours: the tree stands first on package.path and package.cpath, `luv` is the tree's whatever
+   else lies on them, readline is looked up at run time, so that the binary does not depend on it, and the
+   process ends without exit(): that would take node apart under the feet of its own threads. */
 #include "lprefix.h"
 
 #include <dlfcn.h>
@@ -25,10 +26,64 @@ static void prepend(lua_State *L, const char *field, const char *prefix) {
   lua_pop(L, 1);
 }
 
+/* Upvalues: package.loadlib and the file. */
+static int load_luv(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_pushliteral(L, "luaopen_luv");
+  lua_call(L, 2, 2); /* stack: opener or nil, message */
+  if (lua_isnil(L, -2)) return luaL_error(L, "error loading module 'luv':\n\t%s", lua_tostring(L, -1));
+  lua_pop(L, 1);
+  lua_pushliteral(L, "luv");
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+/* Lua looks for NAME.lua on package.path before it looks for NAME.so, and both may begin with LUA_PATH and
+ * LUA_CPATH; a luv that was built for another libuv would end the process. stack: package */
+static void preload_luv(lua_State *L) {
+  lua_getfield(L, -1, "preload");
+  lua_getfield(L, -2, "loadlib");
+  lua_getfield(L, -3, "searchpath");
+  lua_pushliteral(L, "luv");
+  lua_pushstring(L, tree_cpath);
+  lua_call(L, 2, 1); /* stack: package, preload, loadlib, file or nil */
+  if (!lua_isnil(L, -1)) {
+    lua_pushcclosure(L, load_luv, 2);
+    lua_setfield(L, -2, "luv");
+    lua_pop(L, 1);
+  } else {
+    lua_pop(L, 3);
+  }
+}
+
+_Noreturn static void end_process(int status) {
+  fflush(NULL);
+  _exit(status);
+}
+
+/* As in loslib.c, but for the last line. */
+static int os_exit(lua_State *L) {
+  int status = EXIT_SUCCESS;
+  if (lua_isboolean(L, 1)) {
+    status = lua_toboolean(L, 1) ? EXIT_SUCCESS : EXIT_FAILURE;
+  } else {
+    status = (int)luaL_optinteger(L, 1, EXIT_SUCCESS);
+  }
+  if (lua_toboolean(L, 2)) lua_close(L);
+  end_process(status);
+}
+
 static void open_libraries(lua_State *L) {
   luaL_openlibs(L);
+  lua_getglobal(L, LUA_OSLIBNAME);
+  lua_pushcfunction(L, os_exit);
+  lua_setfield(L, -2, "exit");
+  lua_pop(L, 1);
   if (tree_path == NULL) return;
   lua_getglobal(L, LUA_LOADLIBNAME);
+  preload_luv(L);
   prepend(L, "path", tree_path);
   prepend(L, "cpath", tree_cpath);
   lua_pop(L, 1);
@@ -77,8 +132,15 @@ static void free_line(char *line) {
 static int upstream_main(int argc, char **argv);
 #include "lua.c"
 
-int panto_lua_main(int argc, char **argv, const char *path, const char *cpath) {
+/* Node takes the buffer away from C's stdout; a script's every write would be a system call. */
+static void buffer_standard_output(void) {
+  static char buffer[BUFSIZ];
+  setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof buffer);
+}
+
+void panto_lua_main(int argc, char **argv, const char *path, const char *cpath) {
   tree_path = path;
   tree_cpath = cpath;
-  return upstream_main(argc, argv);
+  buffer_standard_output();
+  end_process(upstream_main(argc, argv));
 }

@@ -2,12 +2,13 @@
 #define PANTO_LUA_MAIN_H
 
 #ifdef __cplusplus
+#define _Noreturn [[noreturn]]
 extern "C" {
 #endif
 
-/* Runs lua.c's main. `path` and `cpath` go before package.path and package.cpath; both may be NULL. Returns
-   lua.c's exit status; os.exit in a script ends the process at once. */
-int panto_lua_main(int argc, char **argv, const char *path, const char *cpath);
+/* Runs lua.c's main and ends the process with its status: buffered output is written, exit handlers are not
+   run. `path` and `cpath` go before package.path and package.cpath; both may be NULL. */
+_Noreturn void panto_lua_main(int argc, char **argv, const char *path, const char *cpath);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
 // `panto bootstrap`: what every start does when something is missing, done now and said.
-import { pantoPaths } from '../../config/paths.js';
+import { dataFolder } from '../../config/paths.js';
 import { syncTree } from '../../rocks/index.js';
 import { cleanLine } from '../../ui/clean.js';
 import { loadable } from '../commands.js';
 import { onLeave } from '../exit.js';
+import { standardError, standardOutput } from '../output.js';
 
 export const bootstrap = loadable(
   {
@@ -19,15 +20,15 @@ export const bootstrap = loadable(
       await synced;
     });
     const work = syncTree({
-      pantoHome: pantoPaths(process.env).dataDir,
+      pantoHome: dataFolder(process.env),
       force: args.force === true,
-      onProgress: (line) => process.stderr.write(`panto: ${cleanLine(line)}\n`),
+      onProgress: (line) => standardError().write(`panto: ${cleanLine(line)}\n`),
       signal: stopping.signal,
     });
     synced = work;
     const result = await work;
     if (result.kind === 'failed') throw new Error(result.message);
-    process.stdout.write(`${result.kind === 'ready' ? 'up to date' : 'ready'}: ${cleanLine(result.tree.root)}\n`);
+    standardOutput().write(`${result.kind === 'ready' ? 'up to date' : 'ready'}: ${cleanLine(result.tree.root)}\n`);
     return 0;
   },
 );

@@ -1,6 +1,8 @@
 // `panto` itself: an interactive session, or with -p one answer.
+import { isatty } from 'node:tty';
 import { UsageError } from '../args.js';
 import { loadable } from '../commands.js';
+import { standardOutput } from '../output.js';
 
 export const chat = loadable(
   {
@@ -34,7 +36,7 @@ export const chat = loadable(
   Number.POSITIVE_INFINITY,
   async (args) => {
     if (args.version) {
-      process.stdout.write(`${PANTO_VERSION}\n`);
+      standardOutput().write(`${PANTO_VERSION}\n`);
       return 0;
     }
     const words = args._.join(' ');
@@ -50,8 +52,8 @@ export const chat = loadable(
       return runPrint({ ...options, prompt: args.print, jsonl: args.output === 'jsonl' });
     }
     if (args.output !== undefined) throw new UsageError('--output needs -p PROMPT');
-    if (!process.stdin.isTTY || !process.stdout.isTTY) {
-      const which = process.stdin.isTTY ? 'output' : 'input';
+    if (!isatty(0) || !isatty(1)) {
+      const which = isatty(0) ? 'output' : 'input';
       throw new UsageError(
         `standard ${which} is not a terminal: use -p PROMPT, or -p - to read the prompt from a pipe`,
       );

@@ -6,6 +6,7 @@ import { onLeave } from '../exit.js';
 import { loadAll } from '../extension-loading.js';
 import { startLua } from '../lua-runtime.js';
 import type { Notice } from '../notice.js';
+import { standardError, standardOutput } from '../output.js';
 import { readSetup } from '../setup.js';
 
 export const extList = loadable(
@@ -21,7 +22,7 @@ export const extList = loadable(
     const shown = new Set<string>();
     const notices: Notice[] = [];
     const notify = (notice: Notice) => {
-      if (notice.level === 'info') process.stderr.write(`panto: ${cleanLine(notice.message)}\n`);
+      if (notice.level === 'info') standardError().write(`panto: ${cleanLine(notice.message)}\n`);
       else notices.push(notice);
     };
     const setup = await readSetup({ cwd: process.cwd(), env: process.env, trust: args.trust === true, notify });
@@ -33,8 +34,8 @@ export const extList = loadable(
     const { states } = await loading;
     for (const { reason } of states) if (reason !== undefined) shown.add(reason);
     for (const { message } of notices)
-      if (!shown.has(message)) process.stderr.write(`panto: warning: ${cleanLine(message)}\n`);
-    process.stdout.write(args.json ? `${JSON.stringify(states, null, 2)}\n` : table(states));
+      if (!shown.has(message)) standardError().write(`panto: warning: ${cleanLine(message)}\n`);
+    standardOutput().write(args.json ? `${JSON.stringify(states, null, 2)}\n` : table(states));
     return 0;
   },
 );

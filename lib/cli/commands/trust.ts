@@ -4,6 +4,7 @@ import { listTrusted, revokeTrust, trustProject, trustState } from '../../extens
 import { cleanLine } from '../../ui/clean.js';
 import { UsageError } from '../args.js';
 import { loadable } from '../commands.js';
+import { standardOutput } from '../output.js';
 
 export const trust = loadable(
   {
@@ -15,7 +16,7 @@ export const trust = loadable(
   1,
   async (args) => {
     const store = { stateDir: pantoPaths(process.env).stateDir, home: userHome(process.env) };
-    const print = (line: string) => process.stdout.write(`${line}\n`);
+    const print = (line: string) => standardOutput().write(`${line}\n`);
     if (args.list && (args.revoke || args.folder !== undefined))
       throw new UsageError('--list takes no folder and no other flag');
     if (args.list) {

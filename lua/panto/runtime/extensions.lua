@@ -229,6 +229,12 @@ return function(core, streams)
     return is_list and value or { value }, is_list
   end
 
+  -- As luaL_loadfile does: a mark of UTF-8 and a first line for the shell are skipped.
+  local function skip_comment(text)
+    text = text:gsub("^\xEF\xBB\xBF", "")
+    return text:sub(1, 1) == "#" and "--" .. text or text
+  end
+
   local function load_source(source, path, display)
     local file, err = io.open(path, "rb")
     if not file then
@@ -239,7 +245,7 @@ return function(core, streams)
     if not text then
       error(path .. ": cannot be read", 0)
     end
-    local chunk, syntax_error = load(text, "@" .. display, "t")
+    local chunk, syntax_error = load(skip_comment(text), "@" .. display, "t")
     if not chunk then
       error(syntax_error, 0)
     end

@@ -3,7 +3,7 @@
 local core = ...
 
 local streams = require("panto.runtime.streams")(core)
-require("panto.runtime.restrict")(core, streams)
+require("panto.runtime.restrict")(streams)
 local extensions = require("panto.runtime.extensions")(core, streams)
 local host_calls = require("panto.runtime.host_calls")(core)
 require = require("panto.runtime.require")(core, extensions)

@@ -20,28 +20,7 @@ local function restrict_process()
   end
 end
 
--- Children get a session of their own, so that the whole group can be killed, and cannot outlive panto unless the extension asked
--- for that with `detached`.
-local function own_children(core, uv)
-  local spawn = uv.spawn
-  function uv.spawn(path, options, on_exit)
-    if type(options) ~= "table" or options.detached then
-      return spawn(path, options, on_exit)
-    end
-    local own = {}
-    for key, value in pairs(options) do
-      own[key] = value
-    end
-    own.detached = true
-    local handle, pid, code = spawn(path, own, on_exit)
-    if handle then
-      core.remember_child(pid)
-    end
-    return handle, pid, code
-  end
-end
-
-local function restrict_luv(core, streams, uv)
+local function restrict_luv(streams, uv)
   local warned = false
   function uv.run()
     if not warned then
@@ -55,10 +34,9 @@ local function restrict_luv(core, streams, uv)
   uv.chdir = refuse("uv.chdir", "give the process that you start a cwd of its own")
   uv.os_setenv = refuse("uv.os_setenv", "give the process that you start an env of its own")
   uv.os_unsetenv = refuse("uv.os_unsetenv", "give the process that you start an env of its own")
-  own_children(core, uv)
 end
 
-return function(core, streams)
+return function(streams)
   restrict_process()
   local load = package.preload.luv
   local restricted = false
@@ -66,7 +44,7 @@ return function(core, streams)
     local uv = load(...)
     if not restricted then
       restricted = true
-      restrict_luv(core, streams, uv)
+      restrict_luv(streams, uv)
     end
     return uv
   end
