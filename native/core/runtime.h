@@ -94,6 +94,8 @@ class Runtime {
   const Extension& extension(int id) const;
   // The extension that the running code belongs to; 0 for the runtime itself.
   int current_owner() const;
+  // Finalizers that wait for a task are run on the next pass of the loop.
+  void note_finalizers();
   // Protected; at boot.
   void open_finalizers(lua_State* L);
   // Set while a luv callback runs.
