@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../lib/core/package-root.js';
 import type { CallContent, CallResult, Json, ToolCall } from '../lib/core/types.js';
-import { type LuaEvent, LuaRuntime } from '../lib/lua/runtime.js';
+import { type LuaEvent, type LuaLimits, LuaRuntime } from '../lib/lua/runtime.js';
 import { treeAt } from '../lib/rocks/index.js';
 
 export const testTree = treeAt(join(packageRoot, '.cache/test-home'));
@@ -37,7 +37,9 @@ export class LuaHarness {
     runtime.on((event) => this.events.push(event));
   }
 
-  static async start(options: { cwd?: string; extraCpath?: string } = {}): Promise<LuaHarness> {
+  static async start(
+    options: { cwd?: string; extraCpath?: string; limits?: Partial<LuaLimits> } = {},
+  ): Promise<LuaHarness> {
     const dir = mkdtempSync(join(tmpdir(), 'panto-lua-'));
     const logFile = join(dir, 'log');
     const runtime = await LuaRuntime.start({
@@ -48,6 +50,7 @@ export class LuaHarness {
       logFile,
       session: 'test-session',
       ...(options.cwd !== undefined && { cwd: options.cwd }),
+      ...(options.limits !== undefined && { limits: options.limits }),
     });
     return new LuaHarness(runtime, dir, logFile);
   }

@@ -1,6 +1,7 @@
 // Starts the Lua runtime of a session, with the session's tree, folder and log.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Config } from '../config/config.js';
 import type { PantoPaths } from '../config/paths.js';
 import { packageRoot } from '../core/package-root.js';
 import { LuaRuntime } from '../lua/runtime.js';
@@ -16,6 +17,7 @@ export interface LuaStart {
   readonly tree: Tree;
   readonly cwd: string;
   readonly paths: PantoPaths;
+  readonly limits: Config['lua'];
 }
 
 /** The log of what extensions print; empty where it cannot be written: then nobody reads it. */
@@ -29,7 +31,7 @@ function extensionLog({ logDir }: PantoPaths): string {
 }
 
 /** @throws Error with one line where Lua does not start */
-export function startLua({ tree, cwd, paths }: LuaStart): Promise<SessionLua> {
+export function startLua({ tree, cwd, paths, limits }: LuaStart): Promise<SessionLua> {
   return LuaRuntime.start({
     luaDir: join(packageRoot, 'lua'),
     luaPath: tree.luaPath,
@@ -37,5 +39,6 @@ export function startLua({ tree, cwd, paths }: LuaStart): Promise<SessionLua> {
     luvFile: tree.luv,
     logFile: extensionLog(paths),
     cwd,
+    limits,
   });
 }
