@@ -14,7 +14,8 @@
       "cflags_cc": ["-std=c++17", "-fexceptions"],
       "cflags_cc!": ["-fno-exceptions", "-std=gnu++17", "-std=gnu++20"],
       "conditions": [
-        ["OS=='linux'", { "defines": ["LUA_USE_LINUX", "_GNU_SOURCE"], "libraries": ["-ldl", "-lm"] }],
+        # All symbols are resolved at load: a Node without libuv's must be an error that can be reported, not the end of the process.
+        ["OS=='linux'", { "defines": ["LUA_USE_LINUX", "_GNU_SOURCE"], "libraries": ["-ldl", "-lm"], "ldflags": ["-Wl,-z,now"] }],
         ["OS=='mac'", {
           "defines": ["LUA_USE_MACOSX"],
           "xcode_settings": {

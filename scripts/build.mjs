@@ -1,6 +1,6 @@
-// Builds dist/ (the bundle that ships) and out/ (every module and test by itself, for jest).
-import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+// Builds dist/ (the bundle that ships) and out/ (every module, test and benchmark by itself; not with --dist-only).
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { writeTreeManifest } from './tree-manifest.mjs';
 
@@ -29,11 +29,7 @@ const isTest = (file) => file.endsWith('.test.ts');
 const tools = modules.filter((file) => dirname(file) === join(root, 'lib/tools') && !isTest(file));
 const entries = ['index', 'cli/main', 'cli/lua', 'core/worker'].map((name) => join(root, 'lib', `${name}.ts`));
 
-await Promise.all([
-  rm(join(root, 'dist'), { recursive: true, force: true }),
-  rm(join(root, 'out'), { recursive: true, force: true }),
-]);
-await Promise.all([
+const buildDist = () =>
   build({
     ...common,
     entryPoints: [...entries.filter((file) => modules.includes(file)), ...tools],
@@ -43,20 +39,44 @@ await Promise.all([
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
     external: [...Object.keys(dependencies)],
-    legalComments: 'external',
+    metafile: true,
+    // The licences are in THIRD-PARTY-NOTICES.txt.
+    legalComments: 'none',
     // Bundled CommonJS packages call require() for Node's own modules.
     banner: {
       js: "import { createRequire as pantoCreateRequire } from 'node:module';\nconst require = pantoCreateRequire(import.meta.url);",
     },
-  }),
+  });
+
+const buildOut = async () =>
   build({
     ...common,
-    entryPoints: [...modules, ...(await typescriptFiles('test'))],
+    entryPoints: [...modules, ...(await typescriptFiles('test')), ...(await typescriptFiles('bench'))],
     outdir: join(root, 'out'),
     outbase: root,
     bundle: false,
-  }),
-]);
+  });
+
+/** For the notices: the folders of the packages that got into the bundle. */
+async function recordBundledPackages({ inputs }) {
+  const folders = Object.keys(inputs).flatMap(
+    (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0] ?? [],
+  );
+  await mkdir(join(root, '.cache'), { recursive: true });
+  const absolute = [...new Set(folders.map((folder) => resolve(folder)))].sort();
+  await writeFile(join(root, '.cache/bundled-packages.json'), JSON.stringify(absolute, null, 2));
+}
+
+const outputs =
+  process.argv[2] === '--dist-only'
+    ? [['dist', buildDist]]
+    : [
+        ['dist', buildDist],
+        ['out', buildOut],
+      ];
+await Promise.all(outputs.map(([name]) => rm(join(root, name), { recursive: true, force: true })));
+const [{ metafile }] = await Promise.all(outputs.map(([, run]) => run()));
+await recordBundledPackages(metafile);
 
 // What a bootstrap needs on the user's machine: Lua's and libuv's headers, and luv's sources.
 const tree = join(root, 'dist/tree');

@@ -1,7 +1,7 @@
 // Loads the native addon. The only place that knows where it lies and what it exports.
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { packageRoot } from '../core/package-root.js';
+import { describeLoadFailure } from './load-failure.js';
 
 /** The kinds of event that `NativeRuntime.drain` returns; native/core/messages.h has the same list. */
 export const EventKind = {
@@ -74,10 +74,7 @@ export function loadAddon(): Addon {
     loaded = load(packageRoot);
     return loaded;
   } catch (error) {
-    const cause = (error as Error).message.split('\n', 1)[0];
-    throw new Error(
-      `panto's native addon does not load on ${process.platform}-${process.arch}, Node ${process.versions.node} (${cause}). ` +
-        `Build it with a C++ compiler: cd ${join(packageRoot)} && npx node-gyp rebuild`,
-    );
+    const place = { packageRoot, node: process.execPath, nodeVersion: process.versions.node };
+    throw new Error(describeLoadFailure((error as Error).message, place));
   }
 }

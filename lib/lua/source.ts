@@ -1,5 +1,6 @@
 // The panto-lua ToolSource: every call of a turn that targets a Lua tool arrives here as one batch.
 import type { BatchContext, CallContent, CallResult, Json, ToolCall, ToolDecl, ToolSource } from '../core/types.js';
+import { type Abortable, AbortWatch } from './abort-watch.js';
 import { EventKind } from './addon.js';
 import { parseCallError } from './errors.js';
 import type { ToolTable } from './tool-table.js';
@@ -47,21 +48,35 @@ function toResult(table: ResultTable): CallResult {
 }
 
 /** A call that the Lua thread works on. Settles once; what comes later is dropped. */
-export class OpenCall {
+export class OpenCall implements Abortable {
+  /** Names it to the Lua thread. */
+  token = 0;
   #settled = false;
   #begun = false;
 
   constructor(
     readonly call: ToolCall,
     readonly index: number,
-    readonly batch: BatchContext,
-    readonly done: () => void,
+    readonly batch: OpenBatch,
   ) {}
+
+  get signal(): AbortSignal {
+    return this.call.signal;
+  }
+
+  get isSettled(): boolean {
+    return this.#settled;
+  }
+
+  /** Its signal has been aborted. */
+  handleEvent(): void {
+    this.batch.thread.cancel(this.token, isTimeout(this.signal));
+  }
 
   started(at: number): void {
     if (this.#begun || this.#settled) return;
     this.#begun = true;
-    this.batch.started(this.index, at);
+    this.batch.context.started(this.index, at);
   }
 
   update(json: string): void {
@@ -82,14 +97,41 @@ export class OpenCall {
   settle(result: CallResult, at?: number): void {
     if (this.#settled) return;
     this.#settled = true;
-    this.batch.settled(this.index, result, at);
-    this.done();
+    this.batch.settled(this, result, at);
+  }
+}
+
+/** A batch until its last call has settled. */
+class OpenBatch {
+  readonly settledAll: Promise<void>;
+  #open: number;
+  #resolve: () => void = () => {};
+
+  constructor(
+    readonly context: BatchContext,
+    readonly thread: LuaThread,
+    readonly watch: AbortWatch,
+    size: number,
+  ) {
+    this.#open = size;
+    this.settledAll = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    if (size === 0) this.#resolve();
+  }
+
+  settled(call: OpenCall, result: CallResult, at?: number): void {
+    this.context.settled(call.index, result, at);
+    this.watch.settled(call);
+    this.#open -= 1;
+    if (this.#open === 0) this.#resolve();
   }
 }
 
 export class LuaToolSource implements ToolSource {
   readonly name = 'panto-lua';
   readonly #thread: LuaThread;
+  readonly #watch = new AbortWatch();
 
   constructor(thread: LuaThread) {
     this.#thread = thread;
@@ -99,27 +141,15 @@ export class LuaToolSource implements ToolSource {
     return this.#thread.tools.list();
   }
 
-  invokeBatch(calls: readonly ToolCall[], batch: BatchContext): Promise<void> {
-    return new Promise((resolve) => {
-      let open = calls.length;
-      if (open === 0) resolve();
-      const aborts: (() => void)[] = [];
-      const opened = calls.map((call, index) => {
-        return new OpenCall(call, index, batch, () => {
-          const abort = aborts[index];
-          if (abort !== undefined) call.signal.removeEventListener('abort', abort);
-          open -= 1;
-          if (open === 0) resolve();
-        });
-      });
-      const first = this.#thread.start(opened, batch.serial);
-      for (const [index, call] of calls.entries()) {
-        const abort = () => this.#thread.cancel(first + index, isTimeout(call.signal));
-        aborts[index] = abort;
-        if (call.signal.aborted) abort();
-        else call.signal.addEventListener('abort', abort, { once: true });
-      }
-    });
+  async invokeBatch(calls: readonly ToolCall[], context: BatchContext): Promise<void> {
+    const batch = new OpenBatch(context, this.#thread, this.#watch, calls.length);
+    const opened = calls.map((call, index) => new OpenCall(call, index, batch));
+    const first = this.#thread.start(opened, context.serial);
+    for (const call of opened) {
+      call.token = first + call.index;
+      this.#watch.add(call);
+    }
+    await batch.settledAll;
   }
 
   async prepare(calls: readonly { toolName: string; input: string }[]): Promise<readonly string[]> {

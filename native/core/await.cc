@@ -34,9 +34,15 @@ void unanchor_orphan(lua_State* L, Waiter* waiter) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, waiter);
 }
 
+// Nobody holds the waiter's resume any more, nor the coroutine on whose stack it lies: a task that still
+// waits is lost.
 int waiter_gc(lua_State* L) {
   Waiter* waiter = to_waiter(L, 1);
   if (waiter->timer != nullptr) cancel_sleep(waiter);
+  Runtime* runtime = Runtime::current();
+  if (waiter->state == Waiter::State::kWaiting && waiter->task != 0 && !runtime->closing()) {
+    runtime->scheduler().note_lost(waiter->task);
+  }
   return 0;
 }
 
@@ -149,10 +155,17 @@ Waiter* begin_await(lua_State* L) {
   }
   Task* task = current_task();
   if (must_throw(task)) throw_cancel(L, LUA_OK, 0);
-  auto* waiter = static_cast<Waiter*>(lua_newuserdatauv(L, sizeof(Waiter), 2));
-  *waiter = Waiter{Waiter::State::kStarting, task != nullptr ? task->id : 0, nullptr, nullptr, 0};
+  auto* waiter = static_cast<Waiter*>(lua_newuserdatauv(L, sizeof(Waiter), 3));
+  *waiter = Waiter{Waiter::State::kStarting, task != nullptr ? task->id : 0, nullptr,
+                   Runtime::current()->current_owner(), nullptr};
   lua_rawgetp(L, LUA_REGISTRYINDEX, &kWaiterKey);
   lua_setmetatable(L, -2);
+  if (task != nullptr) {
+    // Whoever can resume the task keeps it alive.
+    lua_pushthread(task->root);
+    if (task->root != L) lua_xmove(task->root, L, 1);
+    lua_setiuservalue(L, -2, 3);
+  }
   return waiter;
 }
 
@@ -182,7 +195,7 @@ bool deliver(Waiter* waiter) {
   if (before == Waiter::State::kStarting) return true;
   Scheduler& scheduler = Runtime::current()->scheduler();
   if (waiter->orphan != nullptr) {
-    scheduler.make_ready(waiter->orphan);
+    scheduler.make_ready(waiter->orphan, waiter->owner);
     return true;
   }
   Task* task = task_of(waiter);

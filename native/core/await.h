@@ -26,8 +26,9 @@ struct Waiter {
   Token task;         // 0: the coroutine belongs to no task
   lua_State* orphan;  // then: the outermost coroutine that waits, anchored in the registry under the waiter's
                       // address
+  int owner;          // the extension that waits
+                      // address
   SleepTimer* timer;  // of a sleep that has not ended; closed with the waiter
-  uint64_t id;
 };
 
 // Creates CANCEL, the waiter's metatable and the mark. Once per lua_State, protected.

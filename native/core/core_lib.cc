@@ -229,6 +229,12 @@ int task(lua_State* L) {
   return 1;
 }
 
+// core.asking(n): a question to the host has been opened (1) or closed (-1)
+int asking(lua_State* L) {
+  Runtime::current()->scheduler().asking += static_cast<int>(luaL_checkinteger(L, 1));
+  return 0;
+}
+
 // core.remember_child(pid): it leads a group that must not outlive us
 int remember(lua_State* L) {
   remember_child(static_cast<pid_t>(luaL_checkinteger(L, 1)));
@@ -241,6 +247,7 @@ const luaL_Reg kFunctions[] = {
     {"defer", defer},
     {"is_cancel", lua_is_cancel},
     {"task", task},
+    {"asking", asking},
     {"remember_child", remember},
     {"define_extension", define_extension},
     {"forget_extension", forget_extension},

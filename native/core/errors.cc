@@ -5,10 +5,12 @@
 
 #include "core/await.h"
 #include "core/chain.h"
+#include "core/coroutine_lib.h"
 #include "core/interrupt.h"
 #include "core/runtime.h"
 #include "core/task.h"
 #include "core/text.h"
+#include "lua/continuation.h"
 #include "yyjson.h"
 
 namespace panto {
@@ -97,6 +99,46 @@ int record_failure(lua_State* L) {
   failure->traceback.assign(text, length);
   lua_settop(L, 1);
   return 1;
+}
+
+namespace {
+
+struct Place {
+  lua_State* coroutine;
+  const Extension* extension;
+  Failure* failure;
+};
+
+// Protected: a traceback allocates. stack: Place
+int place_of(lua_State* L) {
+  auto* place = static_cast<Place*>(lua_touserdata(L, 1));
+  Failure* failure = place->failure;
+  const std::string runtime_prefix = "@" + Runtime::current()->options().lua_dir;
+  for (lua_State* co = place->coroutine; co != nullptr;) {
+    lua_State* inner = panto_continuation(co) == coroutine_resumed ? lua_tothread(co, 1) : nullptr;
+    lua_Debug frame;
+    if (find_place(co, *place->extension, runtime_prefix, &frame)) {
+      failure->where = std::string(frame.short_src) + ":" + std::to_string(frame.currentline);
+    }
+    luaL_traceback(L, co, nullptr, 0);
+    failure->traceback =
+        std::string(lua_tostring(L, -1)) + (failure->traceback.empty() ? "" : "\n") + failure->traceback;
+    co = inner;
+  }
+  const std::string& name = place->extension->name;
+  if (!name.empty()) failure->where = failure->where.empty() ? name : name + " " + failure->where;
+  return 0;
+}
+
+}  // namespace
+
+void describe_place(lua_State* co, const Extension& extension, Failure* failure) {
+  lua_State* L = Runtime::current()->state();
+  if (!lua_checkstack(L, 3)) return;
+  Place place{co, &extension, failure};
+  lua_pushcfunction(L, place_of);
+  lua_pushlightuserdata(L, &place);
+  if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
 }
 
 std::string failure_json(const Failure& failure, const std::string& extension) {

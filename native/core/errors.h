@@ -18,6 +18,12 @@ struct Failure {
 // object itself. Runs __tostring of the object, so it may raise; Lua then reports LUA_ERRERR.
 int record_failure(lua_State* L);
 
+struct Extension;
+
+// Fills place and traceback of a coroutine that does not run: suspended, or dead of an error. Follows awaits
+// into nested coroutines. Does not raise.
+void describe_place(lua_State* co, const Extension& extension, Failure* failure);
+
 // JSON {kind, message, where?, traceback?, extension?}.
 std::string failure_json(const Failure& failure, const std::string& extension);
 

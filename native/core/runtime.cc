@@ -273,23 +273,32 @@ std::string Runtime::hold_limit_text() const {
   return text;
 }
 
-void Runtime::report_orphan(lua_State* orphan) {
+void Runtime::report_orphan(lua_State* orphan, const Unit& unit) {
   // The coroutine is dead but whole: its frames still tell the place.
-  ScopedFrame frame(L_, nullptr);
-  lua_pushcfunction(L_, [](lua_State* L) {
-    auto* dead = static_cast<lua_State*>(lua_touserdata(L, 1));
-    lua_settop(L, 0);
-    lua_xmove(dead, L, 1);
-    luaL_traceback(L, dead, nullptr, 0);
-    Runtime* runtime = Runtime::current();
-    runtime->callback_failure = Failure{};
-    runtime->callback_failure.traceback = lua_tostring(L, -1);
-    runtime->callback_failure.message = luaL_tolstring(L, 1, nullptr);
-    return 0;
-  });
-  lua_pushlightuserdata(L_, orphan);
-  if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
-  report(callback_failure, callback_owner);
+  callback_failure = Failure{};
+  if (unit.at_least(Phase::kSoft)) {
+    callback_failure.kind = "timeout";
+    callback_failure.message =
+        "a coroutine was stopped: it ran for more than " + hold_limit_text() + " (lua.hold_limit)";
+  } else if (lua_checkstack(L_, 4)) {
+    ScopedFrame frame(L_, nullptr);
+    lua_pushcfunction(L_, [](lua_State* L) {
+      auto* dead = static_cast<lua_State*>(lua_touserdata(L, 1));
+      lua_settop(L, 0);
+      lua_xmove(dead, L, 1);
+      record_failure(L);
+      return 0;
+    });
+    lua_pushlightuserdata(L_, orphan);
+    if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
+  }
+  describe_place(orphan, extension(unit.owner), &callback_failure);
+  report(callback_failure, unit.owner);
+}
+
+bool Runtime::is_own_handle(const uv_handle_t* handle) const {
+  if (handle == reinterpret_cast<const uv_handle_t*>(&async_)) return true;
+  return delayed_.count(static_cast<DelayedWork*>(handle->data)) > 0;
 }
 
 }  // namespace panto

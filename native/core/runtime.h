@@ -102,7 +102,9 @@ class Runtime {
 
   void report(const Failure& failure, int owner);
   // `orphan` died of an error that nobody else will see; it is on its stack.
-  void report_orphan(lua_State* orphan);
+  void report_orphan(lua_State* orphan, const Unit& unit);
+  // Ours, not luv's: it wakes no task by itself.
+  bool is_own_handle(const uv_handle_t* handle) const;
 
  private:
   void run();

@@ -16,8 +16,10 @@
 namespace panto {
 namespace {
 
-const char kAnchorsKey = 0;  // registry: token -> root coroutine
-const char kToolsKey = 0;    // registry: tool name -> { handler, owner }
+// Registry: id of a live task -> its root coroutine, or false while the task waits in an await: then it lives
+// only as long as somebody can resume it. The key stays, so that changing the value allocates nothing.
+const char kAnchorsKey = 0;
+const char kToolsKey = 0;  // registry: tool name -> { handler, owner }
 
 // A wake-up chain that never ends must not keep the loop from its timers and sockets.
 constexpr int kMaxResumesPerPass = 4096;
@@ -26,6 +28,10 @@ constexpr int kMaxResumesPerPass = 4096;
 constexpr uint64_t kUpdateIntervalMs = 33;
 
 constexpr uint64_t kNsPerMs = 1000000;
+
+// How often tasks that nothing can resume are looked for, and how much the collector does then.
+constexpr uint64_t kLostCheckMs = 200;
+constexpr int kLostCheckStepKb = 256;
 
 // So many finalizers at the most in one go; the others wait for the next pass.
 constexpr int kFinalizersPerTask = 64;
@@ -353,6 +359,9 @@ void Scheduler::root_returned(Task* task, int status, int nresults) {
   if (status == LUA_YIELD) {
     bool awaits = is_await_mark(task->root, task->root, nresults);
     task->state = awaits ? Task::State::kAwaiting : Task::State::kYielded;
+    // One that waits for its children is held by them, one in a raw yield by nobody that we know.
+    if (awaits && task->stage == Task::Stage::kBody) set_anchor(task, false);
+    if (!looking_for_lost_) look_for_lost();
     return;
   }
   if (status != LUA_OK) {
@@ -499,11 +508,25 @@ void Scheduler::leave_parent(const Task* task) {
 void Scheduler::make_ready(Task* task) {
   if (task->is_ready) return;
   task->is_ready = true;
-  ready_.push_back(Ready{task->id, nullptr});
+  set_anchor(task, true);
+  ready_.push_back(Ready{task->id, nullptr, 0});
 }
 
-void Scheduler::make_ready(lua_State* orphan) {
-  ready_.push_back(Ready{0, orphan});
+void Scheduler::make_ready(lua_State* orphan, int owner) {
+  ready_.push_back(Ready{0, orphan, owner});
+}
+
+void Scheduler::set_anchor(const Task* task, bool alive) {
+  if (!lua_checkstack(L_, 2)) return;
+  lua_rawgetp(L_, LUA_REGISTRYINDEX, &kAnchorsKey);
+  if (alive) {
+    lua_pushthread(task->root);
+    lua_xmove(task->root, L_, 1);
+  } else {
+    lua_pushboolean(L_, 0);
+  }
+  lua_rawseti(L_, -2, static_cast<lua_Integer>(task->id));
+  lua_pop(L_, 1);
 }
 
 void Scheduler::run_ready() {
@@ -513,7 +536,7 @@ void Scheduler::run_ready() {
     Ready next = ready_.front();
     ready_.pop_front();
     if (next.task == 0) {
-      resume_orphan(next.orphan);
+      resume_orphan(next.orphan, next.owner);
       continue;
     }
     Task* task = find(next.task);
@@ -524,12 +547,21 @@ void Scheduler::run_ready() {
   running_ready_ = false;
 }
 
-void Scheduler::resume_orphan(lua_State* orphan) {
+void Scheduler::resume_orphan(lua_State* orphan, int owner) {
   if (!lua_checkstack(L_, 2)) return;
   lua_pushthread(orphan);
   lua_xmove(orphan, L_, 1);  // keeps it alive while it runs
+  int outer_owner = runtime_->callback_owner;
+  runtime_->callback_owner = owner;
+  Unit unit;
+  unit.id = unit.root_id = next_id();
+  unit.owner = owner;
   int count = 0;
-  int status = lua_resume(orphan, L_, 0, &count);
+  int status = LUA_OK;
+  {
+    ScopedFrame frame(L_, &unit);
+    status = lua_resume(orphan, L_, 0, &count);
+  }
   if (status == LUA_YIELD && is_await_mark(orphan, orphan, count)) {
     lua_pop(orphan, count);
     suspending->orphan = orphan;
@@ -538,9 +570,68 @@ void Scheduler::resume_orphan(lua_State* orphan) {
   } else if (status == LUA_YIELD) {
     lua_pop(orphan, count);
   } else if (status != LUA_OK) {
-    runtime_->report_orphan(orphan);
+    runtime_->report_orphan(orphan, unit);
   }
   lua_pop(L_, 1);
+  runtime_->callback_owner = outer_owner;
+}
+
+// ---- tasks that nothing can resume ----
+
+// Whether something outside could still wake a suspended task: a sleep, a question to the host, or anything
+// that luv has open.
+bool Scheduler::can_be_woken() {
+  if (sleeping > 0 || asking > 0 || !ready_.empty()) return true;
+  uv_loop_t* loop = runtime_->loop();
+  if (loop->active_reqs.count > 0) return true;
+  bool found = false;
+  uv_walk(
+      loop,
+      [](uv_handle_t* handle, void* out) {
+        if (uv_is_active(handle) && uv_has_ref(handle) && !Runtime::current()->is_own_handle(handle))
+          *static_cast<bool*>(out) = true;
+      },
+      &found);
+  return found;
+}
+
+// Repeats itself while tasks are suspended. Helps the collector along, which finds those that have become
+// unreachable.
+void Scheduler::look_for_lost() {
+  looking_for_lost_ = true;
+  runtime_->after(kLostCheckMs, [this] {
+    looking_for_lost_ = false;
+    if (tasks_.empty()) return;
+    if (!can_be_woken()) {
+      std::vector<UnitId> suspended;
+      for (auto& [id, task] : tasks_) {
+        if (task->stage == Task::Stage::kBody && task->state != Task::State::kRunning && !task->is_ready)
+          suspended.push_back(id);
+      }
+      for (UnitId id : suspended) close_lost(id);
+    } else {
+      lua_gc(L_, LUA_GCSTEP, kLostCheckStepKb);
+    }
+    if (!tasks_.empty() && !looking_for_lost_) look_for_lost();
+  });
+}
+
+// Inside the collector: only notes it. The coroutine is whole until the next cycle.
+void Scheduler::note_lost(UnitId id) {
+  Task* task = find(id);
+  if (task == nullptr || task->is_ready || task->state == Task::State::kRunning) return;
+  set_anchor(task, true);
+  runtime_->defer([this, id] { close_lost(id); });
+}
+
+void Scheduler::close_lost(UnitId id) {
+  Task* task = find(id);
+  if (task == nullptr || task->is_ready || task->cancelled) return;
+  task->failed = true;
+  task->failure.message = "nothing can resume this task: it waits for something that will not come";
+  describe_place(task->root, runtime_->extension(task->owner), &task->failure);
+  task->is_lost = true;
+  close_task(id);
 }
 
 void Scheduler::cancel(const CancelTask& request) {
@@ -577,7 +668,7 @@ void Scheduler::note_cancelled(Unit* unit, CancelReason reason) {
 void Scheduler::close_task(UnitId id) {
   Task* task = find(id);
   if (task == nullptr || task->state == Task::State::kRunning) return;
-  if (!task->cancelled) task->cancelled = CancelReason::kCancelled;
+  if (!task->cancelled && !task->is_lost) task->cancelled = CancelReason::kCancelled;
   for (UnitId child : std::vector<UnitId>(task->children)) close_task(child);
   task = find(id);
   if (task == nullptr) return;

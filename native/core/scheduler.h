@@ -51,7 +51,7 @@ class Scheduler {
 
   void make_ready(Task* task);
   // A coroutine outside every task that waits in an await.
-  void make_ready(lua_State* orphan);
+  void make_ready(lua_State* orphan, int owner);
   // Runs what is ready, and what becomes ready meanwhile, up to a bound; the rest waits for the next pass of
   // the loop. Does nothing while a coroutine runs.
   void run_ready();
@@ -70,6 +70,12 @@ class Scheduler {
   // Pushes the table tool name -> { handler = function, owner = extension id }. stack: +1
   static void push_tools(lua_State* L);
 
+  // Called by the collector: nobody can resume that task any more.
+  void note_lost(UnitId id);
+  // Open sleeps, and open questions to the host: what will wake a task without luv.
+  int sleeping = 0;
+  int asking = 0;
+
   // The waiter that the await which suspends right now waits on.
   Waiter* suspending = nullptr;
 
@@ -77,6 +83,7 @@ class Scheduler {
   struct Ready {
     UnitId task;        // 0: an orphan
     lua_State* orphan;  // anchored by its waiter
+    int owner;          // of an orphan
   };
 
   void start_next(const std::shared_ptr<Batch>& batch);
@@ -84,7 +91,11 @@ class Scheduler {
   Task* adopt(std::unique_ptr<Task> task);
   void begin(Task* task);
   void resume(Task* task);
-  void resume_orphan(lua_State* orphan);
+  void resume_orphan(lua_State* orphan, int owner);
+  void close_lost(UnitId id);
+  bool can_be_woken();
+  void look_for_lost();
+  void set_anchor(const Task* task, bool alive);
   void close_task(UnitId id);
   void refuse(Task* task, const char* kind, const std::string& message);
   void settle(Task* task);
@@ -99,6 +110,7 @@ class Scheduler {
   std::deque<Ready> ready_;
   bool running_ready_ = false;
   UnitId finalizers_ = 0;
+  bool looking_for_lost_ = false;
   // Tokens of JS count up from 1; ours from here on.
   UnitId last_id_ = UnitId{1} << 48;
 };

@@ -37,6 +37,7 @@ struct Task : Unit {
   State state = State::kNew;
   Stage stage = Stage::kBody;
   bool is_ready = false;  // stands in the ready queue
+  bool is_lost = false;   // nothing can resume it
   int first_args = 0;     // of the first resume
   std::optional<CancelReason> cancelled;
   UnitId parent = 0;

@@ -6,14 +6,22 @@ return function(core)
   -- question -> resume of the task that asked
   local open = {}
 
+  local function close(id)
+    if open[id] then
+      open[id] = nil
+      core.asking(-1)
+    end
+  end
+
   local function ask(kind, arguments)
     last_id = last_id + 1
     local id = last_id
     local answer = core.await(function(resume)
       open[id] = resume
+      core.asking(1)
       core.post("ask", { id = id, kind = kind, arguments = arguments })
       return function()
-        open[id] = nil
+        close(id)
         core.post("withdraw", { id = id })
       end
     end)
@@ -26,7 +34,7 @@ return function(core)
   -- Control function: { id, value } or { id, error }.
   local function reply(answer)
     local resume = open[answer.id]
-    open[answer.id] = nil
+    close(answer.id)
     if resume then
       resume(answer)
     end
