@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { packageRoot } from '../lib/core/package-root.js';
 import type { CallContent, CallResult, Json, ToolCall } from '../lib/core/types.js';
-import { type LuaEvent, LuaRuntime } from '../lib/lua/runtime.js';
+import { type LuaEvent, type LuaLimits, LuaRuntime } from '../lib/lua/runtime.js';
 import { treeAt } from '../lib/rocks/index.js';
 
 export const testTree = treeAt(join(packageRoot, '.cache/test-home'));
@@ -28,7 +28,7 @@ export interface CallSpec {
 export interface HarnessOptions {
   readonly cwd?: string;
   readonly extraCpath?: string;
-  readonly holdLimitMs?: number;
+  readonly limits?: Partial<LuaLimits>;
   readonly graceMs?: number;
 }
 
@@ -55,7 +55,7 @@ export class LuaHarness {
       logFile,
       session: 'test-session',
       ...(options.cwd !== undefined && { cwd: options.cwd }),
-      ...(options.holdLimitMs !== undefined && { holdLimitMs: options.holdLimitMs }),
+      ...(options.limits !== undefined && { limits: options.limits }),
       ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
     });
     return new LuaHarness(runtime, dir, logFile);

@@ -80,7 +80,7 @@ function toolName(kind: RunawayKind): string {
 
 /** A runtime whose tools are the runaway handlers. */
 export async function startRunaways(limits: Limits): Promise<LuaHarness> {
-  const lua = await LuaHarness.start(limits);
+  const lua = await LuaHarness.start({ limits: { holdLimitMs: limits.holdLimitMs }, graceMs: limits.graceMs });
   const bodies = runawayKinds.map((kind): [string, string] => [
     toolName(kind),
     `local g, began = new_guards(call)\n${kind.body}`,
@@ -128,12 +128,7 @@ function checkGuards(record: Record): string[] {
 let runs = 0;
 
 /** The settings of the runtime must be `limits`; for an abort the hold limit must be out of reach. */
-export async function stopOnce(
-  lua: LuaHarness,
-  kind: RunawayKind,
-  way: StopWay,
-  limits: Limits,
-): Promise<StopOutcome> {
+export async function stopOnce(lua: LuaHarness, kind: RunawayKind, way: StopWay, limits: Limits): Promise<StopOutcome> {
   runs += 1;
   const id = `run_${runs}`;
   const controller = new AbortController();

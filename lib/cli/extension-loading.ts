@@ -62,7 +62,8 @@ async function startRuntime(setup: Setup, options: LoadingOptions): Promise<Sess
     return undefined;
   }
   try {
-    const runtime = await options.startLua({ tree: synced.tree, cwd: setup.cwd, env: setup.env });
+    const { cwd, env, config } = setup;
+    const runtime = await options.startLua({ tree: synced.tree, cwd, env, limits: config.lua });
     runtime.on((event) => {
       if (event.type === 'problem') {
         const { message, traceback } = event;

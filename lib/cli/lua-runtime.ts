@@ -1,6 +1,7 @@
 // Starts the Lua runtime of a session, with the session's tree, folder and log.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Config } from '../config/config.js';
 import { pantoPaths } from '../config/paths.js';
 import { packageRoot } from '../core/package-root.js';
 import { LuaRuntime } from '../lua/runtime.js';
@@ -16,6 +17,7 @@ export interface LuaStart {
   readonly tree: Tree;
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
+  readonly limits: Config['lua'];
 }
 
 /** The log of what extensions print; empty where there can be none: then nobody reads it. */
@@ -30,7 +32,7 @@ export function extensionLog(env: NodeJS.ProcessEnv): string {
 }
 
 /** @throws Error with one line where Lua does not start */
-export function startLua({ tree, cwd, env }: LuaStart): Promise<SessionLua> {
+export function startLua({ tree, cwd, env, limits }: LuaStart): Promise<SessionLua> {
   return LuaRuntime.start({
     luaDir: join(packageRoot, 'lua'),
     luaPath: tree.luaPath,
@@ -38,5 +40,6 @@ export function startLua({ tree, cwd, env }: LuaStart): Promise<SessionLua> {
     luvFile: tree.luv,
     logFile: extensionLog(env),
     cwd,
+    limits,
   });
 }

@@ -1,6 +1,7 @@
 // The Lua runtime as the rest of panto sees it: evaluate and activate extensions, run their tools and commands, hear what they report.
 import type { Json, ToolSource } from '../core/types.js';
 import { type Addon, EventKind, loadAddon, type NativeRuntime } from './addon.js';
+import { ControlCalls, type ControlOptions, type TimeLimit } from './control.js';
 import { LuaError, parseCallError } from './errors.js';
 import { HostCalls, type LockRunner, type Question } from './host-calls.js';
 import { LuaToolSource, type OpenCall } from './source.js';
@@ -18,10 +19,21 @@ export interface LuaRuntimeOptions {
   readonly logFile?: string;
   readonly session?: string;
   readonly cwd?: string;
-  /** How long Lua code may run without yielding, in milliseconds; 5 s by default. */
-  readonly holdLimitMs?: number;
+  readonly limits?: Partial<LuaLimits>;
   /** How long a stopped task may clean up before it is closed, in milliseconds; 500 by default. */
   readonly graceMs?: number;
+}
+
+/** `[lua]` of config.toml; milliseconds. */
+export interface LuaLimits {
+  /** Of a tool that names none itself, and of a command; 0: none. */
+  readonly callTimeoutMs: number;
+  /** How long Lua code may run without yielding. */
+  readonly holdLimitMs: number;
+  /** Of evaluating a source and, once more, of activating an entry. */
+  readonly activateTimeoutMs: number;
+  /** Of what runs between the model and the tools. */
+  readonly handlerTimeoutMs: number;
 }
 
 export interface EvaluatedEntry {
@@ -59,14 +71,14 @@ export type LuaEvent =
 
 /** How long the process waits for the Lua thread when it exits, and when a session ends in order. */
 const exitLimitMs = 300;
-const defaultHoldLimitMs = 5000;
+const defaultLimits: LuaLimits = {
+  callTimeoutMs: 120_000,
+  holdLimitMs: 5000,
+  activateTimeoutMs: 5000,
+  handlerTimeoutMs: 5000,
+};
 const defaultGraceMs = 500;
 const disposeLimitMs = 500;
-
-interface Request {
-  resolve(json: string): void;
-  reject(error: Error): void;
-}
 
 /** hrtime() less performance.now(). The first use of either takes milliseconds, so the closest pair of a few counts. */
 function clockOrigin(addon: Addon): number {
@@ -76,13 +88,14 @@ function clockOrigin(addon: Addon): number {
 export class LuaRuntime {
   readonly source: ToolSource;
   readonly #native: NativeRuntime;
-  readonly #tools = new ToolTable();
+  readonly #limits: LuaLimits;
+  readonly #tools: ToolTable;
   readonly #hostCalls = new HostCalls((answer) => {
     // A runtime that has been shut down meanwhile needs no answer.
     this.#control('reply', answer as unknown as Json).catch(() => {});
   });
   readonly #commands = new Map<string, LuaCommand>();
-  readonly #requests = new Map<number, Request>();
+  readonly #requests: ControlCalls;
   readonly #calls = new Map<number, OpenCall>();
   readonly #listeners = new Set<(event: LuaEvent) => void>();
   readonly #onExit: (status: number) => void;
@@ -95,6 +108,8 @@ export class LuaRuntime {
   #booted!: (error?: Error) => void;
 
   private constructor(addon: Addon, options: LuaRuntimeOptions) {
+    this.#limits = { ...defaultLimits, ...options.limits };
+    this.#tools = new ToolTable(this.#limits.callTimeoutMs);
     const path = `${options.luaDir}/?.lua;${options.luaDir}/?/init.lua;${options.luaPath}`;
     this.#native = new addon.Runtime(
       {
@@ -107,11 +122,12 @@ export class LuaRuntime {
         cwd: options.cwd ?? process.cwd(),
         clockOriginMs: clockOrigin(addon),
         timeOriginMs: performance.timeOrigin,
-        holdLimitMs: options.holdLimitMs ?? defaultHoldLimitMs,
+        holdLimitMs: this.#limits.holdLimitMs,
         graceMs: options.graceMs ?? defaultGraceMs,
       },
       () => this.#drain(),
     );
+    this.#requests = new ControlCalls(this.#native, () => ++this.#lastToken);
     this.#onExit = (status) => {
       // A thread that is still there would be torn down under its own feet, and libuv waits for its blocked pool for ever.
       if (!this.shutdown(exitLimitMs)) addon.exitNow(status);
@@ -121,7 +137,10 @@ export class LuaRuntime {
       tools: this.#tools,
       start: (calls, serial) => this.#startCalls(calls, serial),
       cancel: (token, isTimeout) => this.#native.cancel(token, isTimeout),
-      prepare: (calls) => this.#control('prepare', calls as unknown as Json) as Promise<string[]>,
+      prepare: (calls) => {
+        const limit = this.#limit('prepare', 'handler');
+        return this.#control('prepare', calls as unknown as Json, { limit }) as Promise<string[]>;
+      },
     });
   }
 
@@ -143,20 +162,23 @@ export class LuaRuntime {
     return runtime;
   }
 
-  /** Evaluates a source without side effects. Rejects with a LuaError of one line. */
+  /** Evaluates a source without side effects. Rejects with a LuaError of one line, also when it takes too long. */
   async evaluate(file: LuaSourceFile): Promise<readonly EvaluatedEntry[]> {
     const { path, dir, display } = file;
-    return (await this.#control('evaluate', { path, dir, display })) as unknown as EvaluatedEntry[];
+    const limit = this.#limit('loading', 'activate');
+    return (await this.#control('evaluate', { path, dir, display }, { limit })) as unknown as EvaluatedEntry[];
   }
 
   /** Runs an entry's `activate`. When it rejects, all that it had registered has been taken back. */
   async activate(entry: number, options: { readonly settings?: Json } = {}): Promise<void> {
-    await this.#control('activate', { entry, settings: options.settings ?? {} });
+    const limit = this.#limit('activate', 'activate');
+    const undo = () => void this.drop(entry).catch(() => {});
+    await this.#control('activate', { entry, settings: options.settings ?? {} }, { limit, undo });
   }
 
   /** Forgets an entry that is denied or shadowed. */
   async drop(entry: number): Promise<void> {
-    await this.#control('drop', { entry });
+    await this.#control('drop', { entry }, { limit: this.#limit('drop', 'activate') });
   }
 
   commands(): readonly LuaCommand[] {
@@ -165,7 +187,8 @@ export class LuaRuntime {
 
   /** Runs `/name args`; resolves to the text that the command returned. */
   async runCommand(name: string, args: string, signal?: AbortSignal): Promise<string | undefined> {
-    const result = (await this.#control('command', { name, args }, signal)) as { text?: string };
+    const limit = this.#limit(`/${name}`, 'call');
+    const result = (await this.#control('command', { name, args }, { signal, limit })) as { text?: string };
     return result.text;
   }
 
@@ -187,9 +210,8 @@ export class LuaRuntime {
     this.#lost = !ended;
     if (ended) process.off('exit', this.#onExit);
     const error = new LuaError({ kind: 'cancelled', message: 'the Lua runtime has been shut down' });
-    for (const request of this.#requests.values()) request.reject(error);
+    this.#requests.rejectAll(error);
     for (const call of this.#calls.values()) call.settle({ ok: false, error: error.detail });
-    this.#requests.clear();
     this.#calls.clear();
     return ended;
   }
@@ -198,17 +220,15 @@ export class LuaRuntime {
     this.shutdown(disposeLimitMs);
   }
 
-  #control(name: string, args: Json, signal?: AbortSignal): Promise<Json> {
-    if (this.#stopped)
-      return Promise.reject(new LuaError({ kind: 'failed', message: 'the Lua runtime has been shut down' }));
-    const token = ++this.#lastToken;
-    const abort = () => this.#native.cancel(token, false);
-    return new Promise<Json>((resolve, reject) => {
-      this.#requests.set(token, { resolve: (json) => resolve(JSON.parse(json) as Json), reject });
-      this.#native.control(token, 0, name, JSON.stringify(args));
-      this.#updateKeepAlive();
-      signal?.addEventListener('abort', abort, { once: true });
-    }).finally(() => signal?.removeEventListener('abort', abort));
+  #limit(what: string, of: 'call' | 'activate' | 'handler'): TimeLimit {
+    return { ms: this.#limits[`${of}TimeoutMs`], what, key: `lua.${of}_timeout` };
+  }
+
+  async #control(name: string, args: Json, options?: ControlOptions): Promise<Json> {
+    if (this.#stopped) throw new LuaError({ kind: 'failed', message: 'the Lua runtime has been shut down' });
+    const result = this.#requests.call(name, args, options);
+    this.#updateKeepAlive();
+    return result;
   }
 
   /** Hands calls to the Lua thread; returns the token of the first. */
@@ -290,13 +310,7 @@ export class LuaRuntime {
   }
 
   #settle(kind: number, token: number, body: string, startedMs: number, endedMs: number): void {
-    const request = this.#requests.get(token);
-    if (request !== undefined) {
-      this.#requests.delete(token);
-      if (kind === EventKind.settledError) request.reject(new LuaError(parseCallError(body)));
-      else request.resolve(body);
-      return;
-    }
+    if (this.#requests.settle(token, kind === EventKind.settledError, body)) return;
     const call = this.#calls.get(token);
     this.#calls.delete(token);
     call?.finish(kind, body, startedMs, endedMs);

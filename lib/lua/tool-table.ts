@@ -23,7 +23,7 @@ export interface LuaToolDecl extends ToolDecl {
   readonly prepares: boolean;
 }
 
-function toDecl(tool: ToolRegistered): LuaToolDecl {
+function toDecl(tool: ToolRegistered, defaultTimeoutMs: number): LuaToolDecl {
   return {
     name: tool.name,
     description: tool.description,
@@ -31,7 +31,7 @@ function toDecl(tool: ToolRegistered): LuaToolDecl {
     extension: tool.extension,
     origin: `extension ${tool.extension}`,
     prepares: tool.prepares,
-    ...(tool.timeout !== undefined && { timeoutMs: tool.timeout * 1000 }),
+    timeoutMs: tool.timeout === undefined ? defaultTimeoutMs : tool.timeout * 1000,
     ...(tool.guidelines !== undefined && { guidelines: tool.guidelines }),
     ...(tool.read_only !== undefined && { readOnly: tool.read_only }),
     ...(tool.label !== undefined && { label: tool.label }),
@@ -40,9 +40,15 @@ function toDecl(tool: ToolRegistered): LuaToolDecl {
 
 export class ToolTable {
   readonly #tools = new Map<string, LuaToolDecl>();
+  readonly #defaultTimeoutMs: number;
+
+  /** 0: a tool that names no time limit has none. */
+  constructor(defaultTimeoutMs: number) {
+    this.#defaultTimeoutMs = defaultTimeoutMs;
+  }
 
   add(tool: ToolRegistered): void {
-    this.#tools.set(tool.name, toDecl(tool));
+    this.#tools.set(tool.name, toDecl(tool, this.#defaultTimeoutMs));
   }
 
   remove(name: string): void {

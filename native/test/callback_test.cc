@@ -1,4 +1,5 @@
-// docs/concurrency.md, Callbacks and I4: code that runs outside every task is stopped, too, and charged to nobody else.
+// docs/concurrency.md, Callbacks and I4: code that runs outside every task is stopped, too, and charged to
+// nobody else.
 #include "check.h"
 #include "host.h"
 
@@ -15,7 +16,8 @@ function after(ms, fn)
 end
 )";
 
-TEST("callbacks: one that runs for ever is stopped and reported, its siblings and all tasks go on") {  // B2, I1
+TEST("callbacks: one that runs for ever is stopped and reported, its siblings and all tasks go on") {  // B2,
+                                                                                                       // I1
   Host host(kShort);
   host.load_file("support.lua");
   host.tools("test.callbacks", {{"victim", R"(
@@ -80,14 +82,15 @@ TEST("callbacks: coroutines that callbacks start may wait, and their errors are 
 TEST("callbacks: tasks may be resumed by hand and by resume, from callbacks, in any order") {  // A1, A5, K4
   Host host(kShort);
   host.load_file("support.lua");
-  host.tools("test.wake", {{"await", R"(
+  host.tools("test.wake",
+             {{"await", R"(
     local n = 0
     for i = 1, 200 do
       n = n + await(function(resume) after(i % 3, function() resume(1) resume(2) end) end)
       if i % 50 == 0 then collectgarbage() end
     end
     return tostring(n))"},
-                           {"raw", R"(
+              {"raw", R"(
     local co, n = coroutine.running(), 0
     for _ = 1, 50 do
       after(0, function() coroutine.resume(co, 1) end)
@@ -105,7 +108,8 @@ TEST("callbacks: tasks may be resumed by hand and by resume, from callbacks, in 
 TEST("callbacks: work in libuv's pool runs in states of its own, beside a runaway that is stopped") {  // T1
   Host host(kShort);
   host.load_file("support.lua");
-  host.tools("test.pool", {{"body", R"(
+  host.tools("test.pool",
+             {{"body", R"(
     local done, sum = 0, 0
     for i = 1, 8 do
       local work = uv.new_work(function(n)
@@ -117,7 +121,7 @@ TEST("callbacks: work in libuv's pool runs in states of its own, beside a runawa
     end
     while done < 8 do sleep(0.01) end
     return tostring(sum))"},
-                           {"runaway", "while true do pcall(string.find, ('a'):rep(2e5), '.-.-.-.-b') end"}},
+              {"runaway", "while true do pcall(string.find, ('a'):rep(2e5), '.-.-.-.-b') end"}},
              kPrelude);
   std::vector<Token> tokens = host.start({{"body"}, {"runaway"}});
   CHECK_EQUAL(host.wait(tokens[0]).body, "36");
@@ -141,15 +145,16 @@ TEST("callbacks: a finalizer that loops is stopped, and hits nobody") {  // I4
   CHECK_EQUAL(host.wait(tokens[1]).body, "72018");
   CHECK_EQUAL(host.wait(tokens[2]).body, "72018");
   // Those behind it still run.
-  for (int i = 0; i < 200 && host.text("log").find("the other one") == std::string::npos; i++) host.call("sibling");
+  for (int i = 0; i < 200 && host.text("log").find("the other one") == std::string::npos; i++)
+    host.call("sibling");
   CHECK(host.text("log").find("the other one") != std::string::npos);
 }
 
 TEST("callbacks: a finalizer is not charged to the task whose allocation collects") {  // I4
   Host host(kShort);
   host.load_file("support.lua");
-  host.tools("test.allocates", {{"litters", "setmetatable({}, { __gc = function() while true do end end })"},
-                                {"victim", R"(
+  host.tools("test.allocates",
+             {{"litters", "setmetatable({}, { __gc = function() while true do end end })"}, {"victim", R"(
     for _ = 1, 200 do local t = {} for k = 1, 1000 do t[k] = {} end sleep(0) end
     return 'survived')"}});
   for (int i = 0; i < 3; i++) host.call("litters");

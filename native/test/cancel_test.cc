@@ -5,8 +5,8 @@
 namespace panto::test {
 namespace {
 
-// Runs the body until it has logged "waits", cancels it, and returns the log from there on; the outcome must be "cancelled".
-// `cut` closers are ended when they start.
+// Runs the body until it has logged "waits", cancels it, and returns the log from there on; the outcome must
+// be "cancelled". `cut` closers are ended when they start.
 std::string cancelled(const std::string& body, Limits limits = {}, int cut = 0) {
   Host host(limits);
   host.load_file("support.lua");
@@ -32,7 +32,8 @@ std::string cancelled(const std::string& body, Limits limits = {}, int cut = 0) 
 
 constexpr Limits kShort{5000, 100, 100};
 
-TEST("cancel: CANCEL comes through pcall, closers and defers may wait, the next await throws again") {  // C1, C3
+TEST("cancel: CANCEL comes through pcall, closers and defers may wait, the next await throws again") {  // C1,
+                                                                                                        // C3
   CHECK_EQUAL(cancelled(R"(
     local a <close> = closer("a", function() sleep(0.005) end)
     local ok, err = pcall(function()
@@ -61,7 +62,8 @@ TEST("cancel: a resume hands CANCEL to the one who resumed") {
 }
 
 TEST("cancel: a raw yield in the root is a cancel point") {  // C1
-  CHECK_EQUAL(cancelled("local a <close> = closer('a', function() sleep(0.002) end) log 'waits' coroutine.yield() log 'never'"),
+  CHECK_EQUAL(cancelled("local a <close> = closer('a', function() sleep(0.002) end) log 'waits' "
+                        "coroutine.yield() log 'never'"),
               "; a");
 }
 
@@ -82,7 +84,8 @@ TEST("cancel: children are cancelled before their parent, and so on down") {  //
 }
 
 TEST("cancel: what start returned undoes the await") {
-  CHECK_EQUAL(cancelled("local a <close> = closer 'a' await(function() log 'waits' return function() log 'undone' end end)"),
+  CHECK_EQUAL(cancelled("local a <close> = closer 'a' await(function() log 'waits' return function() log "
+                        "'undone' end end)"),
               "; undone; a");
 }
 
@@ -132,7 +135,10 @@ TEST("cancel: a closer that computes without end is cut, and those outside it en
 }
 
 TEST("cancel: defers run after a hard stop, too") {  // N5
-  CHECK_EQUAL(cancelled("defer(function() log 'deferred' end) log 'waits' while true do pcall(sleep, 0.001) end", kShort), "; deferred");
+  CHECK_EQUAL(
+      cancelled("defer(function() log 'deferred' end) log 'waits' while true do pcall(sleep, 0.001) end",
+                kShort),
+      "; deferred");
 }
 
 TEST("cancel: a task that swallows CANCEL and returns is cancelled all the same") {  // C4
@@ -175,11 +181,14 @@ TEST("cancel: a result that is ready wins, the next await throws") {  // C2
 TEST("cancel: a resume that comes after a hard close reaches nobody") {
   Host host(kShort);
   host.load_file("support.lua");
-  host.tools("test.late", {{"body", R"(
+  host.tools(
+      "test.late",
+      {{"body", R"(
     await(function(resume) late = resume end)
     )"},
-                           {"stubborn", "while true do pcall(await, function(resume) late = resume end) end"},
-                           {"late", "local delivered = late('x') collectgarbage() return tostring(delivered) .. tostring(late('y'))"}});
+       {"stubborn", "while true do pcall(await, function(resume) late = resume end) end"},
+       {"late",
+        "local delivered = late('x') collectgarbage() return tostring(delivered) .. tostring(late('y'))"}});
   for (const char* tool : {"body", "stubborn"}) {
     Token token = host.start(tool);
     CHECK(host.call("log").ok());
@@ -192,21 +201,24 @@ TEST("cancel: a resume that comes after a hard close reaches nobody") {
 TEST("cancel: a task that another one resumes by hand is stopped alone") {  // I3
   Host host(Limits{250, 100, 100});
   host.load_file("support.lua");
-  host.tools("test.two", {{"resumer", R"(
+  host.tools(
+      "test.two",
+      {{"resumer", R"(
     sleep(0.01)
     local ok, err = coroutine.resume(other)
     log(tostring(ok))
     sleep(0.001)
     return "survived")"},
-                          {"other", "local c <close> = closer 'other' other = coroutine.running() coroutine.yield() while true do end"}});
+       {"other",
+        "local c <close> = closer 'other' other = coroutine.running() coroutine.yield() while true do end"}});
   std::vector<Token> tokens = host.start({{"other"}, {"resumer"}});
   CHECK_EQUAL(host.wait(tokens[1]).body, "survived");
   CHECK_EQUAL(host.wait(tokens[0]).error("kind"), "timeout");
   CHECK_EQUAL(host.text("closers"), "opened 1 closed 1 twice 0");
 }
 
-// A fault of Lua 5.4.7: a coroutine that waits inside xpcall keeps the offset of a message handler in a stack that coroutine.close
-// has unwound; a __close that raises then calls through it.
+// A fault of Lua 5.4.7: a coroutine that waits inside xpcall keeps the offset of a message handler in a stack
+// that coroutine.close has unwound; a __close that raises then calls through it.
 TEST("cancel: coroutine.close inside xpcall with a __close that fails calls no stale handler") {
   Host host;
   host.load_file("support.lua");

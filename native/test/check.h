@@ -17,7 +17,8 @@ struct Settings {
 };
 const Settings& settings();
 
-// Waits and limits that are real time are this many times longer than on a plain build: sanitizers slow everything down.
+// Waits and limits that are real time are this many times longer than on a plain build: sanitizers slow
+// everything down.
 int patience();
 
 struct Test {
@@ -52,18 +53,18 @@ std::string compare(const char* expression, const A& actual, const B& expected) 
 #define PANTO_JOIN2(a, b) a##b
 #define PANTO_JOIN(a, b) PANTO_JOIN2(a, b)
 
-#define TEST(name)                                                                                          \
-  static void PANTO_JOIN(test_, __LINE__)();                                                                \
+#define TEST(name)                                                                                           \
+  static void PANTO_JOIN(test_, __LINE__)();                                                                 \
   static const panto::test::Registration PANTO_JOIN(register_, __LINE__)(name, PANTO_JOIN(test_, __LINE__)); \
   static void PANTO_JOIN(test_, __LINE__)()
 
-#define CHECK(condition)                                                              \
-  do {                                                                                \
+#define CHECK(condition)                                                                     \
+  do {                                                                                       \
     if (!(condition)) panto::test::note_failure(__FILE__, __LINE__, #condition " is false"); \
   } while (false)
 
-#define CHECK_EQUAL(actual, expected)                                                    \
-  do {                                                                                   \
-    std::string difference = panto::test::compare(#actual, (actual), (expected));        \
+#define CHECK_EQUAL(actual, expected)                                                   \
+  do {                                                                                  \
+    std::string difference = panto::test::compare(#actual, (actual), (expected));       \
     if (!difference.empty()) panto::test::note_failure(__FILE__, __LINE__, difference); \
   } while (false)

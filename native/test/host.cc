@@ -65,7 +65,8 @@ Host::Host(Limits limits) : dir_(make_dir()) {
   std::string error;
   if (!runtime_->start(&error)) fail(__FILE__, __LINE__, error);
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait_for(lock, kHang, [this] { return ready_; })) fail(__FILE__, __LINE__, "the runtime does not boot");
+  if (!changed_.wait_for(lock, kHang, [this] { return ready_; }))
+    fail(__FILE__, __LINE__, "the runtime does not boot");
 }
 
 Host::~Host() {
@@ -115,8 +116,8 @@ Outcome Host::control(const std::string& name, const std::string& arguments) {
 void Host::load(const std::string& name, const std::string& text) {
   std::string path = dir_ + "/" + name + ".lua";
   std::ofstream(path, std::ios::binary) << text;
-  std::string arguments = R"({"path":)" + quote(path) + R"(,"dir":)" + quote(dir_ + "/" + name) + R"(,"display":)" +
-                          quote("extensions/" + name + ".lua") + "}";
+  std::string arguments = R"({"path":)" + quote(path) + R"(,"dir":)" + quote(dir_ + "/" + name) +
+                          R"(,"display":)" + quote("extensions/" + name + ".lua") + "}";
   Outcome evaluated = control("evaluate", arguments);
   if (!evaluated.ok()) fail(__FILE__, __LINE__, name + " does not load: " + evaluated.body);
   yyjson_doc* doc = yyjson_read(evaluated.body.data(), evaluated.body.size(), 0);
@@ -144,8 +145,8 @@ void Host::tools(const std::string& extension, const std::vector<std::pair<std::
   std::string text = prelude + "\nreturn { name = \"" + extension + "\", activate = function(ext)\n";
   for (const auto& [tool, body] : bodies) {
     text += "ext.register_tool { name = \"" + tool +
-            "\", description = \"test\", schema = { type = \"object\" }, handler = function(input, call)\n" + body +
-            "\nend }\n";
+            "\", description = \"test\", schema = { type = \"object\" }, handler = function(input, call)\n" +
+            body + "\nend }\n";
   }
   load(extension, text + "end }\n");
 }
@@ -157,14 +158,16 @@ std::vector<Token> Host::start(const std::vector<Call>& calls, bool serial) {
   for (const Call& call : calls) {
     Token token = ++last_token_;
     tokens.push_back(token);
-    batch.calls.push_back(
-        CallSpec{token, call.tool, "call_" + std::to_string(token), call.input, std::numeric_limits<double>::infinity()});
+    batch.calls.push_back(CallSpec{token, call.tool, "call_" + std::to_string(token), call.input,
+                                   std::numeric_limits<double>::infinity()});
   }
   runtime_->send(std::move(batch));
   return tokens;
 }
 
-void Host::cancel(Token token, CancelReason reason) { runtime_->send(CancelTask{token, reason}); }
+void Host::cancel(Token token, CancelReason reason) {
+  runtime_->send(CancelTask{token, reason});
+}
 
 Outcome Host::wait(Token token) {
   std::unique_lock<std::mutex> lock(mutex_);

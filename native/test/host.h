@@ -44,7 +44,8 @@ class Host {
   void load(const std::string& name, const std::string& text);
   // The same, of a file beside the tests.
   void load_file(const std::string& file);
-  // Bodies of handlers (parameters: input, call), tool name -> body, as one extension; `prelude` comes before.
+  // Bodies of handlers (parameters: input, call), tool name -> body, as one extension; `prelude` comes
+  // before.
   void tools(const std::string& extension, const std::vector<std::pair<std::string, std::string>>& bodies,
              const std::string& prelude = {});
 

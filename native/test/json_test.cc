@@ -11,8 +11,10 @@ namespace {
 
 TEST("json: integers of 64 bits, floats and -0 keep their kind") {
   LuaState lua;
-  CHECK_EQUAL(lua.eval_on("9223372036854775807", "math.type(v) == 'integer' and v == math.maxinteger"), "true");
-  CHECK_EQUAL(lua.eval_on("-9223372036854775808", "math.type(v) == 'integer' and v == math.mininteger"), "true");
+  CHECK_EQUAL(lua.eval_on("9223372036854775807", "math.type(v) == 'integer' and v == math.maxinteger"),
+              "true");
+  CHECK_EQUAL(lua.eval_on("-9223372036854775808", "math.type(v) == 'integer' and v == math.mininteger"),
+              "true");
   CHECK_EQUAL(lua.eval_on("1.0", "math.type(v)"), "float");
   CHECK_EQUAL(lua.eval_on("-0", "1 / v"), "-inf");
   CHECK_EQUAL(lua.eval_on("-0.0", "1 / v"), "-inf");
@@ -39,7 +41,9 @@ TEST("json: bytes that are no UTF-8 leave as valid UTF-8") {
   LuaState lua;
   CHECK_EQUAL(lua.encode("return { 'a\\xffb', ['\\xc3'] = 1 }").error,
               "value: the table mixes array elements and string keys");
-  CHECK_EQUAL(lua.encode("return { 'a\\xffb\\xe2\\x82' }").text, "[\"a\xEF\xBF\xBD" "b\xEF\xBF\xBD\"]");
+  CHECK_EQUAL(lua.encode("return { 'a\\xffb\\xe2\\x82' }").text,
+              "[\"a\xEF\xBF\xBD"
+              "b\xEF\xBF\xBD\"]");
   CHECK_EQUAL(lua.encode("return { ['\\xc3('] = 1 }").text, "{\"\xEF\xBF\xBD(\":1}");
 }
 
@@ -52,7 +56,8 @@ TEST("json: what cannot be represented is refused with its path") {
   CHECK_EQUAL(lua.encode("local t = {} t.b = { t } return t").error,
               "value.b[1]: the table contains itself (circular)");
   CHECK_EQUAL(lua.encode("return { 1, nil, 3, [5] = 1 }").ok, false);
-  CHECK_EQUAL(lua.encode("return { [true] = 1 }").error, "value: a boolean key cannot be represented in JSON");
+  CHECK_EQUAL(lua.encode("return { [true] = 1 }").error,
+              "value: a boolean key cannot be represented in JSON");
   CHECK_EQUAL(lua.encode("return { a = 1, 2 }").ok, false);
 }
 
@@ -72,7 +77,8 @@ TEST("json: numbers beyond 64 bits or a double are refused with their path") {
   CHECK_EQUAL(lua.decode_error(R"({"a":[9223372036854775808]})"),
               "text.a[0]: the integer 9223372036854775808 does not fit 64 bits");
   CHECK_EQUAL(lua.decode_error("[1e999]"), "text[0]: the number 1e999 is out of range");
-  CHECK_EQUAL(lua.decode_error("[-92233720368547758090]"), "text[0]: the number -92233720368547758090 is out of range");
+  CHECK_EQUAL(lua.decode_error("[-92233720368547758090]"),
+              "text[0]: the number -92233720368547758090 is out of range");
 }
 
 TEST("json: a text that is not JSON is refused with line and column") {
@@ -95,14 +101,17 @@ TEST("json: a failed encoding leaves the Lua stack as it was") {
 
 TEST("json: sorted keys come in the order of their bytes") {
   LuaState lua;
-  CHECK_EQUAL(lua.encode("return { b = 1, a = 2, ['a\\0'] = 3, ab = { z = 1, y = 2 } }", JsonEncoding::kExact, {false, true}).text,
+  CHECK_EQUAL(lua.encode("return { b = 1, a = 2, ['a\\0'] = 3, ab = { z = 1, y = 2 } }", JsonEncoding::kExact,
+                         {false, true})
+                  .text,
               R"({"a":2,"a\u0000":3,"ab":{"y":2,"z":1},"b":1})");
 }
 
 TEST("json: integers beyond 2^53 are refused below details only") {
   LuaState lua;
-  CHECK_EQUAL(lua.encode("return { content = 1 << 60, details = { 1 << 60 } }", JsonEncoding::kToolResult).error,
-              "value.details[1]: the integer 1152921504606846976 is beyond 2^53; use a string");
+  CHECK_EQUAL(
+      lua.encode("return { content = 1 << 60, details = { 1 << 60 } }", JsonEncoding::kToolResult).error,
+      "value.details[1]: the integer 1152921504606846976 is beyond 2^53; use a string");
   CHECK_EQUAL(lua.encode("return { content = 1 << 60 }", JsonEncoding::kToolResult).ok, true);
 }
 

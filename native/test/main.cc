@@ -1,7 +1,8 @@
 // panto-core-test [--list] [--here] [--seconds N] [--seed N] [--corpus DIR] [PART-OF-A-NAME…]
 //
-// Runs every test whose name contains one of the parts, each in a process of its own, so that a crash or a hang is one failed test.
-// Prints "N passed, N failed"; status 1 when one has failed. --here runs them in this process, for a debugger.
+// Runs every test whose name contains one of the parts, each in a process of its own, so that a crash or a
+// hang is one failed test. Prints "N passed, N failed"; status 1 when one has failed. --here runs them in
+// this process, for a debugger.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +25,9 @@ int failures = 0;
 bool skipped = false;
 
 [[noreturn]] void usage(const char* program) {
-  std::fprintf(stderr, "usage: %s [--list] [--here] [--seconds N] [--seed N] [--corpus DIR] [PART-OF-A-NAME...]\n", program);
+  std::fprintf(stderr,
+               "usage: %s [--list] [--here] [--seconds N] [--seed N] [--corpus DIR] [PART-OF-A-NAME...]\n",
+               program);
   std::exit(2);
 }
 
@@ -63,7 +66,9 @@ int run_apart(const Test& test) {
 
 }  // namespace
 
-const Settings& settings() { return given; }
+const Settings& settings() {
+  return given;
+}
 
 int patience() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,6 +1,8 @@
-// docs/concurrency.md, I1 to I3: code that does not end by itself is stopped, whatever it does in Lua, and nobody else is hit.
+// docs/concurrency.md, I1 to I3: code that does not end by itself is stopped, whatever it does in Lua, and
+// nobody else is hit.
 //
-// Each kind runs beside four calls that must come to no harm, once until the hold limit and once until a cancel.
+// Each kind runs beside four calls that must come to no harm, once until the hold limit and once until a
+// cancel.
 #include "check.h"
 #include "host.h"
 
@@ -27,7 +29,8 @@ const Runaway kRunaways[] = {
     {"a loop that swallows CANCEL and awaits on",
      "while true do pcall(function() while true do end end) pcall(sleep, 0.001) end"},
     // Coroutines.
-    {"five nested wraps with closers", "local c <close> = closer 'root' nest(5, function() while true do end end)"},
+    {"five nested wraps with closers",
+     "local c <close> = closer 'root' nest(5, function() while true do end end)"},
     {"nested create and resume with closers",
      "local function down(n) local c <close> = closer('L' .. n) if n == 0 then while true do end end\n"
      "  local co = coroutine.create(function() local d <close> = closer('C' .. n) down(n - 1) end)\n"
@@ -36,48 +39,63 @@ const Runaway kRunaways[] = {
     {"create and resume in a loop",
      "while true do coroutine.resume(coroutine.create(function() while true do end end)) end"},
     {"a wrap under pcall in a loop",
-     "while true do pcall(coroutine.wrap(function() while true do pcall(function() while true do end end) end end)) end"},
+     "while true do pcall(coroutine.wrap(function() while true do pcall(function() while true do end end) "
+     "end end)) end"},
     // Cleaning up that does not end.
     {"a __close that loops", "local c <close> = closer('c', function() while true do end end)"},
     {"a __close that loops under pcall",
-     "local c <close> = closer('c', function() while true do pcall(function() while true do end end) end end)"},
+     "local c <close> = closer('c', function() while true do pcall(function() while true do end end) end "
+     "end)"},
     {"a __close that loops between others",
      "local a <close> = closer 'a' local b <close> = closer('b', function() while true do end end)\n"
      "local d <close> = closer 'd' while true do end",
      1},
     {"coroutine.close of a __close that loops",
-     "local co = coroutine.create(function() local c <close> = closer('c', function() while true do end end) coroutine.yield() end)\n"
+     "local co = coroutine.create(function() local c <close> = closer('c', function() while true do end end) "
+     "coroutine.yield() end)\n"
      "coroutine.resume(co) while true do pcall(coroutine.close, co) end"},
     {"a wrap that fails with a __close that loops",
-     "while true do pcall(coroutine.wrap(function() local c <close> = closer('c', function() while true do end end) error 'x' end)) end"},
+     "while true do pcall(coroutine.wrap(function() local c <close> = closer('c', function() while true do "
+     "end end) error 'x' end)) end"},
     {"a defer that loops", "defer(function() while true do end end)"},
     // Metamethods.
     {"an __index that loops",
-     "local t = setmetatable({}, { __index = function() while true do end end }) while true do pcall(function() return t.x end) end"},
+     "local t = setmetatable({}, { __index = function() while true do end end }) while true do "
+     "pcall(function() return t.x end) end"},
     {"an __lt that loops",
-     "local t = setmetatable({}, { __lt = function() while true do end end }) while true do pcall(function() return t < t end) end"},
+     "local t = setmetatable({}, { __lt = function() while true do end end }) while true do pcall(function() "
+     "return t < t end) end"},
     {"a __concat that loops",
-     "local t = setmetatable({}, { __concat = function() while true do end end }) while true do pcall(function() return t .. t end) end"},
+     "local t = setmetatable({}, { __concat = function() while true do end end }) while true do "
+     "pcall(function() return t .. t end) end"},
     {"an __eq that loops",
-     "local m = { __eq = function() while true do end end } local t, u = setmetatable({}, m), setmetatable({}, m)\n"
+     "local m = { __eq = function() while true do end end } local t, u = setmetatable({}, m), "
+     "setmetatable({}, m)\n"
      "while true do pcall(function() return t == u end) end"},
-    {"a __call that loops", "local t = setmetatable({}, { __call = function() while true do end end }) while true do pcall(t) end"},
-    {"a __tostring that loops", "string.format('%s', setmetatable({}, { __tostring = function() while true do end end }))"},
-    {"an error whose __tostring loops", "error(setmetatable({}, { __tostring = function() while true do end end }))"},
+    {"a __call that loops",
+     "local t = setmetatable({}, { __call = function() while true do end end }) while true do pcall(t) end"},
+    {"a __tostring that loops",
+     "string.format('%s', setmetatable({}, { __tostring = function() while true do end end }))"},
+    {"an error whose __tostring loops",
+     "error(setmetatable({}, { __tostring = function() while true do end end }))"},
     // Lua functions that C functions call.
     {"a comparator that loops", "table.sort({ 3, 2, 1 }, function() while true do end end)"},
     {"a comparator that loops under pcall, with closers",
      "while true do pcall(table.sort, { 3, 2, 1 }, function() local c <close> = closer('c')\n"
      "  while true do pcall(function() local d <close> = closer('d') while true do end end) end end) end"},
     {"a wrap in a comparator",
-     "table.sort({ 3, 2, 1 }, function() return coroutine.wrap(function() local c <close> = closer 'w' while true do end end)() end)"},
+     "table.sort({ 3, 2, 1 }, function() return coroutine.wrap(function() local c <close> = closer 'w' while "
+     "true do end end)() end)"},
     {"a comparator in a wrap in a comparator",
      "table.sort({ 3, 2, 1 }, function() return coroutine.wrap(function() local c <close> = closer 'w'\n"
      "  table.sort({ 2, 1 }, function() local d <close> = closer 'x' while true do end end) end)() end)"},
-    {"a gsub callback that loops", "while true do pcall(string.gsub, 'abc', '.', function() while true do end end) end"},
+    {"a gsub callback that loops",
+     "while true do pcall(string.gsub, 'abc', '.', function() while true do end end) end"},
     {"a reader of load that loops", "while true do load(function() while true do end end) end"},
     {"a reader of load that never ends", "while true do load(function() return ' ' end) end"},
-    {"require of a module that loops", "package.preload.runaway = function() while true do end end while true do pcall(require, 'runaway') end"},
+    {"require of a module that loops",
+     "package.preload.runaway = function() while true do end end while true do pcall(require, 'runaway') "
+     "end"},
     // One C function that takes for ever.
     {"find with a catastrophic pattern", "(('a'):rep(2e5)):find('.-.-.-.-b')"},
     {"find under pcall in a loop", "while true do pcall(string.find, ('a'):rep(2e5), '.-.-.-.-b') end"},
@@ -86,15 +104,19 @@ const Runaway kRunaways[] = {
     {"rep of nothing", "(''):rep(1e18)"},
     {"huge reps", "while true do local s = ('x'):rep(1 << 26) end"},
     {"table.move of a huge range", "table.move({}, 1, 1e15, 1, {})"},
-    {"table.concat of a huge range", "table.concat(setmetatable({}, { __index = function() return '' end }), '', 1, 1e18)"},
-    {"table.concat in a loop", "local t = {} for i = 1, 2e5 do t[i] = 'abcdefgh' end while true do table.concat(t) end"},
+    {"table.concat of a huge range",
+     "table.concat(setmetatable({}, { __index = function() return '' end }), '', 1, 1e18)"},
+    {"table.concat in a loop",
+     "local t = {} for i = 1, 2e5 do t[i] = 'abcdefgh' end while true do table.concat(t) end"},
     {"table.sort of a huge table",
      "local t = {} for i = 1, 5e5 do t[i] = (i * 7919) % 4000037 end\n"
      "while true do table.sort(t) for i = 1, #t, 3 do t[i] = (i * 7919) % 1000037 end end"},
     {"table.sort with a C comparator",
      "local t = {} for i = 1, 2e5 do t[i] = (i * 7919) % 4000037 end\n"
      "while true do table.sort(t, math.ult) for i = 1, #t, 3 do t[i] = (i * 7919) % 1000037 end end"},
-    {"insert and remove at the front", "local t = {} for i = 1, 5e5 do t[i] = i end while true do table.insert(t, 1, 1) table.remove(t, 1) end"},
+    {"insert and remove at the front",
+     "local t = {} for i = 1, 5e5 do t[i] = i end while true do table.insert(t, 1, 1) table.remove(t, 1) "
+     "end"},
     {"load of a huge text", "local s = ('x=1 '):rep(5e6) while true do load(s) end"},
     {"load with a C reader", "while true do load((' '):rep(1 << 22):gmatch(' ')) end"},
     // Games with hooks, which are refused.
@@ -149,8 +171,8 @@ struct RegisterAll {
     for (const Runaway& runaway : kRunaways) {
       tests().push_back({std::string("runaway: ") + runaway.name + " is stopped at the hold limit",
                          [&runaway] { run(runaway, false); }});
-      tests().push_back(
-          {std::string("runaway: ") + runaway.name + " is stopped by a cancel", [&runaway] { run(runaway, true); }});
+      tests().push_back({std::string("runaway: ") + runaway.name + " is stopped by a cancel",
+                         [&runaway] { run(runaway, true); }});
     }
   }
 };

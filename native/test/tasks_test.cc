@@ -1,5 +1,5 @@
-// docs/concurrency.md, Tasks, Awaiting, Children: through the runtime's C++ interface. The tests in Node have the details; these
-// are what the sanitizers look at.
+// docs/concurrency.md, Tasks, Awaiting, Children: through the runtime's C++ interface. The tests in Node have
+// the details; these are what the sanitizers look at.
 #include <numeric>
 
 #include "check.h"
@@ -11,7 +11,8 @@ namespace {
 TEST("tasks: the calls of a batch start in call order, and settle as they end") {  // K1, K6
   Host host;
   host.load_file("support.lua");
-  host.tools("test.batch", {{"nap", "log('start ' .. input.i) sleep(input.s) log('end ' .. input.i) return input.i"}});
+  host.tools("test.batch",
+             {{"nap", "log('start ' .. input.i) sleep(input.s) log('end ' .. input.i) return input.i"}});
   std::vector<Token> tokens = host.start(
       {{"nap", R"({"i":"a","s":0.2})"}, {"nap", R"({"i":"b","s":0.1})"}, {"nap", R"({"i":"c","s":0})"}});
   for (Token token : tokens) CHECK(host.wait(token).ok());
@@ -23,12 +24,8 @@ TEST("tasks: a serial batch runs one call after the other, errors and bad input 
   host.load_file("support.lua");
   host.tools("test.serial", {{"nap", "log('start ' .. input.i) sleep(0.01) log('end ' .. input.i)"},
                              {"fail", "log 'fail' error 'no'"}});
-  std::vector<Token> tokens = host.start({{"nap", R"({"i":"a"})"},
-                                          {"fail"},
-                                          {"nap", "not JSON"},
-                                          {"absent"},
-                                          {"nap", R"({"i":"b"})"}},
-                                         true);
+  std::vector<Token> tokens = host.start(
+      {{"nap", R"({"i":"a"})"}, {"fail"}, {"nap", "not JSON"}, {"absent"}, {"nap", R"({"i":"b"})"}}, true);
   CHECK(host.wait(tokens[0]).ok());
   CHECK_EQUAL(host.wait(tokens[1]).error("message"), "no");
   CHECK_EQUAL(host.wait(tokens[2]).error("kind"), "invalid_input");
@@ -43,7 +40,8 @@ TEST("tasks: a call of a serial batch that is cancelled before its turn never ru
   Host host;
   host.load_file("support.lua");
   host.tools("test.serial", {{"nap", "log(input.i) sleep(0.1)"}});
-  std::vector<Token> tokens = host.start({{"nap", R"({"i":"a"})"}, {"nap", R"({"i":"b"})"}, {"nap", R"({"i":"c"})"}}, true);
+  std::vector<Token> tokens =
+      host.start({{"nap", R"({"i":"a"})"}, {"nap", R"({"i":"b"})"}, {"nap", R"({"i":"c"})"}}, true);
   host.cancel(tokens[1]);
   CHECK(host.wait(tokens[0]).ok());
   CHECK_EQUAL(host.wait(tokens[1]).error("kind"), "cancelled");
@@ -73,7 +71,8 @@ TEST("tasks: four thousand calls of one batch all settle, whatever each of them 
 TEST("tasks: partial results come in order, and before the end") {
   Host host;
   host.load_file("support.lua");
-  host.tools("test.updates", {{"steps", "for i = 1, 5 do call:update('step ' .. i) sleep(0.05) end return 'done'"}});
+  host.tools("test.updates",
+             {{"steps", "for i = 1, 5 do call:update('step ' .. i) sleep(0.05) end return 'done'"}});
   Token token = host.start("steps");
   CHECK(host.wait(token).ok());
   std::vector<std::string> updates = host.updates(token);
@@ -152,7 +151,8 @@ TEST("tasks: an await where Lua cannot yield is an error, and the next call work
   host.load_file("support.lua");
   host.tools("test.places",
              {{"sort", "return (select(2, pcall(table.sort, { 3, 2, 1 }, function() sleep(0) end)))"},
-              {"wrapped", "return (select(2, pcall(table.sort, { 3, 2, 1 }, coroutine.wrap(function() sleep(0) end))))"},
+              {"wrapped",
+               "return (select(2, pcall(table.sort, { 3, 2, 1 }, coroutine.wrap(function() sleep(0) end))))"},
               {"close", R"(
     local co = coroutine.create(function() local c <close> = closer("g", function() sleep(0) end) coroutine.yield() end)
     coroutine.resume(co)
@@ -165,13 +165,17 @@ TEST("tasks: an await where Lua cannot yield is an error, and the next call work
 TEST("tasks: children end before their parent, an error cancels those that are left") {  // N1 to N3
   Host host;
   host.load_file("support.lua");
-  host.tools("test.children", {{"waits", "for i = 1, 3 do spawn(function() sleep(0.01 * i) log(i) end) end log 'body'"},
-                               {"fails", R"(
+  host.tools(
+      "test.children",
+      {{"waits", "for i = 1, 3 do spawn(function() sleep(0.01 * i) log(i) end) end log 'body'"},
+       {"fails", R"(
     spawn(function() local c <close> = closer "child" sleep(1e6) end)
     sleep(0.001)
     error "parent")"},
-                               {"hears", "local c = spawn(function() error({ code = 7 }) end) local ok, e = pcall(c.await, c) return tostring(e.code)"},
-                               {"inherits", "spawn(function() sleep(0.001) error 'of the child' end) sleep(0.05) return 'lost'"}});
+       {"hears",
+        "local c = spawn(function() error({ code = 7 }) end) local ok, e = pcall(c.await, c) return "
+        "tostring(e.code)"},
+       {"inherits", "spawn(function() sleep(0.001) error 'of the child' end) sleep(0.05) return 'lost'"}});
   host.call("waits");
   CHECK_EQUAL(host.text("log"), "body; 1; 2; 3");
   CHECK_EQUAL(host.call("fails").error("message"), "parent");
@@ -184,8 +188,10 @@ TEST("tasks: one runtime after the other lives in a process, with calls open at 
   for (int i = 0; i < 3; i++) {
     Host host;
     host.load_file("support.lua");
-    host.tools("test.open", {{"forever", "local c <close> = closer 'open' defer(function() end) nest(3, function() sleep(1e6) end)"},
-                             {"raw", "coroutine.yield()"}});
+    host.tools("test.open",
+               {{"forever",
+                 "local c <close> = closer 'open' defer(function() end) nest(3, function() sleep(1e6) end)"},
+                {"raw", "coroutine.yield()"}});
     host.start({{"forever"}, {"raw"}, {"forever"}});
     CHECK(host.call("log").ok());
   }

@@ -55,7 +55,8 @@ TEST("text: whatever the bytes are, the outcome is valid and stays so") {
     for (int i = 0; i < 12; i++) {
       random = random * 6364136223846793005U + 1442695040888963407U;
       // Mostly bytes of the kinds that matter.
-      static const unsigned char kinds[] = {0x41, 0x80, 0xBF, 0xC2, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0x9F, 0xA0};
+      static const unsigned char kinds[] = {0x41, 0x80, 0xBF, 0xC2, 0xE0, 0xED,
+                                            0xEF, 0xF0, 0xF4, 0xF5, 0x9F, 0xA0};
       bytes += static_cast<char>(kinds[(random >> 33) % sizeof kinds]);
     }
     std::string valid = to_valid_utf8(bytes);

@@ -21,7 +21,8 @@ class LuaState {
     std::string error;
   };
   // Encodes what the chunk returns.
-  Encoded encode(const std::string& chunk, JsonEncoding encoding = JsonEncoding::kExact, JsonLayout layout = {});
+  Encoded encode(const std::string& chunk, JsonEncoding encoding = JsonEncoding::kExact,
+                 JsonLayout layout = {});
   // Encodes the value on top of the stack, and pops it.
   Encoded encode_top(JsonEncoding encoding = JsonEncoding::kExact, JsonLayout layout = {});
   // Pushes the decoded text; false with the error, and nothing pushed.
