@@ -17,7 +17,7 @@ const lineOf = (work: Promise<unknown>) =>
 test.each([
   ['a loop', 'while true do end', 'extensions/load.lua:1: '],
   ['a loop under pcall', 'while true do pcall(function() while true do end end) end', 'extensions/load.lua:1: '],
-  ['a wait', 'panto.async.await(function() end)', ''],
+  ['a wait', 'panto.async.sleep(1000)', ''],
 ])('%s while a source is loaded costs the limit', async (_, body, place) => {
   const line = await lineOf(lua.evaluate('load.lua', body));
   expect(line).toBe(`${place}timeout: loading took longer than 0.3 s (lua.activate_timeout)`);
@@ -26,7 +26,7 @@ test.each([
 
 test.each([
   ['a loop', 'while true do end', 'demo.slow extensions/slow.lua:3: '],
-  ['a wait', 'panto.async.await(function() end)', ''],
+  ['a wait', 'panto.async.sleep(1000)', ''],
 ])('%s in activate costs the limit, and takes back what it had registered', async (_, body, place) => {
   const text = `return { name = "demo.slow", activate = function(ext)
   ext.register_tool { name = "early", description = "d", schema = { type = "object" }, handler = function() end }
@@ -41,7 +41,7 @@ test('a command has the limit of a call', async () => {
   await lua.load(
     'commands.lua',
     `return { name = "demo.commands", activate = function(ext)
-  ext.register_command { name = "hang", description = "d", handler = function() panto.async.await(function() end) end }
+  ext.register_command { name = "hang", description = "d", handler = function() panto.async.sleep(1000) end }
   ext.register_command { name = "say", description = "d", handler = function(args) return args end }
 end }`,
   );
@@ -80,7 +80,7 @@ test('argument repair has the limit of a handler', async () => {
     'repair.lua',
     `return { name = "demo.repair", activate = function(ext)
   ext.register_tool { name = "repaired", description = "d", schema = { type = "object" }, handler = function() end,
-    prepare = function() panto.async.await(function() end) end }
+    prepare = function() panto.async.sleep(1000) end }
 end }`,
   );
   const repair = lua.runtime.source.prepare!([{ toolName: 'repaired', input: '{}' }]);
