@@ -6,17 +6,6 @@ const bodies: Record<string, string> = {
   resume_outer: `local co = coroutine.running()
     return tostring(coroutine.wrap(function() return select(2, coroutine.resume(co)) end)())`,
   resume_in_walk: 'local co = coroutine.running() uv.walk(function() coroutine.resume(co) end) return "fine"',
-  waits: 'waiting = coroutine.running() return coroutine.yield()',
-  resume_full_stack: `local refusals = {}
-    local function dive()
-      local ok = pcall(dive)
-      local resumed, err = coroutine.resume(waiting, "resumed")
-      if not resumed then refusals[err] = true end
-      return ok
-    end
-    panto.async.sleep(0.01)
-    dive()
-    return tostring(refusals["C stack overflow"])`,
   wipe_registry: `local registry = debug.getregistry()
     for key in pairs(registry) do registry[key] = nil end
     return tostring(pcall(function() registry.x = 1 end)) .. " " .. type(registry["FILE*"])`,
@@ -68,12 +57,6 @@ test.each([
   const [hostile, good] = await lua.batch([{ tool }, { tool: 'good' }]);
   expect(hostile?.result).toMatchObject({ ok: true, content: text });
   expect(good?.result).toMatchObject({ ok: true, content: 'good' });
-});
-
-test('a task that is resumed where the C stack is full stays suspended, and settles when it is resumed again', async () => {
-  const [waits, resumes] = await lua.batch([{ tool: 'waits' }, { tool: 'resume_full_stack' }]);
-  expect(resumes?.result).toMatchObject({ ok: true, content: 'true' });
-  expect(waits?.result).toMatchObject({ ok: true, content: 'resumed' });
 });
 
 test.each([
