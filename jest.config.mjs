@@ -4,7 +4,8 @@ export default {
   globalSetup: '<rootDir>/test/global-setup.js',
   testMatch: ['**/*.test.js'],
   transform: {},
-  testTimeout: 60_000,
+  // Only tells a hang from an end, also on a machine that is busy.
+  testTimeout: 180_000,
   // Each suite may start several panto processes; more workers than cores only make them slower.
   maxWorkers: 2,
 };
