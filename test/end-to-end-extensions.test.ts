@@ -75,7 +75,7 @@ test('files that are no Lua text cost one line each', async () => {
   expect(status).toBe(0);
   expect(sent[0]?.map(({ content }) => content)).toEqual(['bom', 'crlf', '6']);
   const isRoot = process.getuid?.() === 0;
-  const files = ['binary', 'empty', 'latin1', 'fifo', ...(isRoot ? [] : ['unreadable'])];
+  const files = ['binary', 'empty', 'latin1', 'fifo', 'folder', ...(isRoot ? [] : ['unreadable'])];
   for (const name of files) expect(warnings.filter((line) => line.includes(`${name}.lua`))).toHaveLength(1);
 });
 

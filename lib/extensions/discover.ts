@@ -97,14 +97,17 @@ export async function discoverExtensions(input: DiscoverInput): Promise<Discover
       const found = await statOrCode(path);
       if (typeof found === 'string') {
         // A dangling link is the usual case: silence would look as if the extension had never been there.
-        if (/\.(lua|mjs)$/.test(name)) problems.push(problemAt(show(path), `cannot be read: ${found}`));
+        if (isSourceName(name)) problems.push(problemAt(show(path), `cannot be read: ${found}`));
       } else if (found.isDirectory()) {
         const init = join(path, 'init.lua');
         if (await isFile(init)) sources.push({ path: init, dir: path, kind: 'lua', display: show(init) });
+        else if (isSourceName(name)) problems.push(problemAt(show(path), 'is a folder without init.lua'));
       } else if (found.isFile()) {
         const kind = name.endsWith('.lua') ? 'lua' : name.endsWith('.mjs') && options.native ? 'native' : undefined;
         const dir = join(folder, name.replace(/\.(lua|mjs)$/, ''));
         if (kind !== undefined) sources.push({ path, dir, kind, display: show(path) });
+      } else if (isSourceName(name)) {
+        problems.push(problemAt(show(path), 'is no regular file'));
       }
     }
     return sources;
@@ -134,6 +137,10 @@ function problemAt(display: string, cause: string): Problem {
 /** Helpers and tests, and what editors and systems leave behind. */
 function isSkipped(name: string): boolean {
   return name.startsWith('_') || name.startsWith('.') || /_test\.(lua|mjs)$/.test(name);
+}
+
+function isSourceName(name: string): boolean {
+  return /\.(lua|mjs)$/.test(name);
 }
 
 async function statOrCode(path: string): Promise<Stats | string> {

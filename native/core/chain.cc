@@ -74,11 +74,14 @@ using panto::Phase;
 extern "C" __attribute__((visibility("default"))) int lua_resume(lua_State* L, lua_State* from, int nargs,
                                                                  int* nresults) {
   int status = LUA_OK;
+  bool refused = false;
   {
     panto::Unit* unit = panto::unit_of(L);
     panto::ScopedFrame frame(L, unit);
     panto::arm_if_stopping(L, unit);
     status = panto_resume(L, from, nargs, nresults, panto::closes_at_base);
+    // It runs already, or the C stack is full: the coroutine is as it was.
+    refused = status > LUA_YIELD && lua_status(L) != status;
     // A coroutine that a hard stop has suspended, or killed, is closed where it stopped: innermost first. A
     // plain yield is left alone; the coroutine may be shared.
     if (unit != nullptr && unit->at_least(Phase::kHard)) {
@@ -95,7 +98,7 @@ extern "C" __attribute__((visibility("default"))) int lua_resume(lua_State* L, l
     }
   }
   panto::Task* task = panto::task_of_root(L);
-  if (task != nullptr) task->scheduler->root_returned(task, status, *nresults);
+  if (task != nullptr && !refused) task->scheduler->root_returned(task, status, *nresults);
   return status;
 }
 
