@@ -6,8 +6,8 @@ let lua: LuaHarness;
 beforeAll(async () => {
   lua = await LuaHarness.start();
   await lua.tools('waits', {
-    forever: 'panto.async.await(function() end)',
-    until_cancelled: 'local ok, err = pcall(panto.async.await, function() end) error(err)',
+    forever: 'panto.async.sleep(1000)',
+    until_cancelled: 'local ok, err = pcall(panto.async.sleep, 1000) error(err)',
     short: 'panto.async.sleep(0.02) return "done"',
   });
 });

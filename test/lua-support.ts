@@ -25,6 +25,13 @@ export interface CallSpec {
   readonly update?: (partial: CallContent) => void;
 }
 
+export interface HarnessOptions {
+  readonly cwd?: string;
+  readonly extraCpath?: string;
+  readonly holdLimitMs?: number;
+  readonly graceMs?: number;
+}
+
 export class LuaHarness {
   readonly events: LuaEvent[] = [];
   #calls = 0;
@@ -37,7 +44,7 @@ export class LuaHarness {
     runtime.on((event) => this.events.push(event));
   }
 
-  static async start(options: { cwd?: string; extraCpath?: string } = {}): Promise<LuaHarness> {
+  static async start(options: HarnessOptions = {}): Promise<LuaHarness> {
     const dir = mkdtempSync(join(tmpdir(), 'panto-lua-'));
     const logFile = join(dir, 'log');
     const runtime = await LuaRuntime.start({
@@ -48,6 +55,8 @@ export class LuaHarness {
       logFile,
       session: 'test-session',
       ...(options.cwd !== undefined && { cwd: options.cwd }),
+      ...(options.holdLimitMs !== undefined && { holdLimitMs: options.holdLimitMs }),
+      ...(options.graceMs !== undefined && { graceMs: options.graceMs }),
     });
     return new LuaHarness(runtime, dir, logFile);
   }

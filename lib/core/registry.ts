@@ -148,6 +148,6 @@ function label(entry: ToolEntry): string {
   return `tool ${JSON.stringify(entry.decl.name)} of ${ownerText(entry)}`;
 }
 
-function ownerText({ registered, owner }: ToolEntry): string {
-  return registered.kind === 'single' ? `native (${registered.tool.module.pathname})` : owner;
+function ownerText({ registered, owner, decl }: ToolEntry): string {
+  return registered.kind === 'single' ? `native (${registered.tool.module.pathname})` : (decl.origin ?? owner);
 }

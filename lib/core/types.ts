@@ -17,6 +17,8 @@ export interface ToolDecl {
   readonly readOnly?: boolean;
   /** JSON pointers into the input whose values are file paths: core holds the named lock "file:<real path>" while the call runs, granted in call order. */
   readonly locks?: readonly string[];
+  /** Who made it, for messages; default: the source's name. */
+  readonly origin?: string;
 }
 
 /**

@@ -89,7 +89,7 @@ const ENTRY_NAME = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
 export async function loadExtensions(input: LoadInput): Promise<LoadResult> {
   const problems: Problem[] = [];
   const report: Report = (display, message) => {
-    const line = printable(message.startsWith(display) ? message : `${display}: ${message}`);
+    const line = printable(message.includes(display) ? message : `${display}: ${message}`);
     problems.push({ display, message: line });
     return line;
   };

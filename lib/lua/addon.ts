@@ -28,6 +28,8 @@ export interface NativeOptions {
   readonly timeOriginMs: number;
   /** How long Lua code may run without yielding. */
   readonly holdLimitMs: number;
+  /** From a soft stop to the hard one. */
+  readonly graceMs: number;
 }
 
 /** The JS face of the Lua thread; native/binding/runtime_object.cc. */

@@ -20,6 +20,8 @@ export interface LuaRuntimeOptions {
   readonly cwd?: string;
   /** How long Lua code may run without yielding, in milliseconds; 5 s by default. */
   readonly holdLimitMs?: number;
+  /** How long a stopped task may clean up before it is closed, in milliseconds; 500 by default. */
+  readonly graceMs?: number;
 }
 
 export interface EvaluatedEntry {
@@ -58,6 +60,7 @@ export type LuaEvent =
 /** How long the process waits for the Lua thread when it exits, and when a session ends in order. */
 const exitLimitMs = 300;
 const defaultHoldLimitMs = 5000;
+const defaultGraceMs = 500;
 const disposeLimitMs = 500;
 
 interface Request {
@@ -105,6 +108,7 @@ export class LuaRuntime {
         clockOriginMs: clockOrigin(addon),
         timeOriginMs: performance.timeOrigin,
         holdLimitMs: options.holdLimitMs ?? defaultHoldLimitMs,
+        graceMs: options.graceMs ?? defaultGraceMs,
       },
       () => this.#drain(),
     );

@@ -29,6 +29,7 @@ function toDecl(tool: ToolRegistered): LuaToolDecl {
     description: tool.description,
     inputSchema: tool.schema,
     extension: tool.extension,
+    origin: `extension ${tool.extension}`,
     prepares: tool.prepares,
     ...(tool.timeout !== undefined && { timeoutMs: tool.timeout * 1000 }),
     ...(tool.guidelines !== undefined && { guidelines: tool.guidelines }),

@@ -15,7 +15,8 @@ export function wantsColour(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv)
 }
 
 export function createStyle(colours: boolean): Style {
+  // Not validated against process.stdout, which may be the log of the extensions by now.
   const paint = (format: Parameters<typeof styleText>[0]) => (text: string) =>
-    colours ? styleText(format, text) : text;
+    colours ? styleText(format, text, { validateStream: false }) : text;
   return { dim: paint('dim'), bold: paint('bold'), red: paint('red'), green: paint('green'), yellow: paint('yellow') };
 }

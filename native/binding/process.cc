@@ -82,8 +82,7 @@ Napi::Value divert(const Napi::CallbackInfo& info) {
   bool moved = original != -1 && dup2(target, fd) != -1;
   int cause = errno;
   close(target);
-  if (!moved)
-    throw Napi::Error::New(env, std::string("cannot divert a descriptor: ") + std::strerror(cause));
+  if (!moved) throw Napi::Error::New(env, std::string("cannot divert a descriptor: ") + std::strerror(cause));
   return Napi::Number::New(env, original);
 }
 

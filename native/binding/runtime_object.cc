@@ -116,6 +116,7 @@ RuntimeObject::RuntimeObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<
   options.cwd = text_option(given, "cwd");
   options.clock_origin_ms = number_option(given, "clockOriginMs");
   options.hold_limit_ms = static_cast<uint64_t>(number_option(given, "holdLimitMs"));
+  options.grace_ms = static_cast<uint64_t>(number_option(given, "graceMs"));
   options.time_origin_ms = number_option(given, "timeOriginMs");
   if (runtime_exists.exchange(true))
     throw Napi::Error::New(env, "The Lua runtime already runs in this process");

@@ -46,6 +46,16 @@ int waiter_gc(lua_State* L) {
   return 0;
 }
 
+// The wait is over, by a result, a cancel, or the end of its coroutine: without a result it is undone.
+int waiter_close(lua_State* L) {
+  Waiter* waiter = to_waiter(L, 1);
+  if (waiter->state == Waiter::State::kReady) return 0;
+  waiter->state = Waiter::State::kDead;
+  lua_getiuservalue(L, 1, 2);
+  lua_callk(L, 0, 0, 0, [](lua_State*, int, lua_KContext) { return 0; });
+  return 0;
+}
+
 // Lua: resume(...) -> delivered. Upvalue 1: the waiter.
 int waiter_resume(lua_State* L) {
   Waiter* waiter = to_waiter(L, lua_upvalueindex(1));
@@ -95,16 +105,17 @@ int await_resumed(lua_State* L, int, lua_KContext) {
   if (must_throw(current_task())) {
     waiter->state = Waiter::State::kDead;
     if (waiter->timer != nullptr) cancel_sleep(waiter);
-    if (lua_getiuservalue(L, kWaiterSlot, 2) == LUA_TFUNCTION) lua_callk(L, 0, 0, 0, throw_cancel);
     return throw_cancel(L, LUA_OK, 0);
   }
   return suspend_await(L, waiter);  // resumed by hand, from C: go on waiting
 }
 
 int await_started(lua_State* L, int, lua_KContext) {
-  lua_setiuservalue(L, kWaiterSlot, 2);  // what undoes it
+  bool has_undo = lua_isfunction(L, -1);
+  lua_setiuservalue(L, kWaiterSlot, 2);
   Waiter* waiter = to_waiter(L, kWaiterSlot);
   if (waiter->state == Waiter::State::kReady) return push_values(L);
+  if (has_undo) lua_toclose(L, kWaiterSlot);
   return suspend_await(L, waiter);
 }
 
@@ -128,6 +139,8 @@ void open_await(lua_State* L) {
   lua_setfield(L, -2, "__name");
   lua_pushcfunction(L, waiter_gc);
   lua_setfield(L, -2, "__gc");
+  lua_pushcfunction(L, waiter_close);
+  lua_setfield(L, -2, "__close");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &kWaiterKey);
 }
 
@@ -148,6 +161,8 @@ Waiter* begin_await(lua_State* L) {
   Task* running = current_task();
   if (running != nullptr && running->at_least(Phase::kHard))
     luaL_error(L, "cannot await here: the task has been closed");
+  if (running != nullptr && running->kind == Task::Kind::kFinalizers)
+    luaL_error(L, "cannot await here: in a finalizer");
   if (!lua_isyieldable(L)) {
     bool is_main = lua_pushthread(L) == 1;
     luaL_error(L, is_main ? "cannot await here: not in a coroutine"

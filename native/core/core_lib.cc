@@ -109,6 +109,26 @@ int defer(lua_State* L) {
   return 1;
 }
 
+int all_results(lua_State* L, int, lua_KContext) {
+  return lua_gettop(L);
+}
+
+// core.c_function(fn): the same as a C function. A tail call of it keeps the line that called on the stack.
+int c_function(lua_State* L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  lua_pushcclosure(
+      L,
+      [](lua_State* state) {
+        lua_pushvalue(state, lua_upvalueindex(1));
+        lua_insert(state, 1);
+        lua_callk(state, lua_gettop(state) - 1, LUA_MULTRET, 0, all_results);
+        return lua_gettop(state);
+      },
+      1);
+  return 1;
+}
+
 // core.define_extension(id, name, source_prefix)
 int define_extension(lua_State* L) {
   lua_Integer id = luaL_checkinteger(L, 1);
@@ -240,6 +260,7 @@ const luaL_Reg kFunctions[] = {
     {"defer", defer},
     {"is_cancel", lua_is_cancel},
     {"task", task},
+    {"c_function", c_function},
     {"asking", asking},
     {"define_extension", define_extension},
     {"forget_extension", forget_extension},

@@ -75,16 +75,17 @@ int record_failure(lua_State* L) {
                                                            : &task->failure;
   const Extension& extension = runtime->extension(runtime->current_owner());
   *failure = Failure{};
+  size_t length = 0;
+  const char* text = nullptr;
   if (is_cancel(L, 1) || is_kill(L, 1)) {
     failure->kind = "cancelled";
     failure->message = "cancelled";
-    lua_settop(L, 1);
-    return 1;
+    if (task == nullptr || task->cancelled) return 1;
+  } else {
+    push_message(L);
+    text = lua_tolstring(L, -1, &length);
+    failure->message.assign(text, length);
   }
-  push_message(L);
-  size_t length = 0;
-  const char* text = lua_tolstring(L, -1, &length);
-  failure->message.assign(text, length);
   lua_Debug place;
   if (find_place(L, extension, "@" + runtime->options().lua_dir, &place)) {
     failure->where.assign(place.short_src).append(":").append(std::to_string(place.currentline));

@@ -147,9 +147,9 @@ lua_State* acquire_thread_state() {
   return L;
 }
 
-// Stands in for each function of luv: notes whose callbacks it is given, then is that function. While the state
-// closes (finalizers run, and nothing that they start would find a state to come back to) only what is done at
-// once is permitted. Upvalue 1: the function; 2: whether it is done at once when it has no callback.
+// Stands in for each function of luv: notes whose callbacks it is given, then is that function. While the
+// state closes (finalizers run, and nothing that they start would find a state to come back to) only what is
+// done at once is permitted. Upvalue 1: the function; 2: whether it is done at once when it has no callback.
 int attributed(lua_State* L) {
   int count = lua_gettop(L);
   bool has_callback = false;

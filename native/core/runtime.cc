@@ -176,6 +176,10 @@ void Runtime::open_finalizers(lua_State* L) {
   panto_set_finalizer_queue(finalizers_);
 }
 
+void Runtime::note_finalizers() {
+  if (lua_gettop(finalizers_) >= 2 && !scheduler_->runs_finalizers()) uv_async_send(&async_);
+}
+
 void Runtime::handle_inbox() {
   if (!running_) closing_ = true;
   if (closing_) {

@@ -94,6 +94,8 @@ class Runtime {
   const Extension& extension(int id) const;
   // The extension that the running code belongs to; 0 for the runtime itself.
   int current_owner() const;
+  // Finalizers that wait for a task are run on the next pass of the loop.
+  void note_finalizers();
   // Protected; at boot.
   void open_finalizers(lua_State* L);
   // Set while a luv callback runs.
@@ -130,7 +132,7 @@ class Runtime {
   Mailbox<Event> outbox_;
 
   std::atomic<bool> running_{false};  // life_ is kRunning
-  std::mutex life_mutex_;  // guards the two below and the async handle against the end of the loop
+  std::mutex life_mutex_;             // guards the two below and the async handle against the end of the loop
   std::condition_variable life_changed_;
   enum class Life { kNew, kRunning, kStopping, kEnded } life_ = Life::kNew;
 };

@@ -45,6 +45,12 @@ struct Creation {
   bool found = false;
 };
 
+// Not that it was cancelled, which is no news to those who did it.
+bool has_error_of_its_own(const Task* task) {
+  bool by_limit = task->cancelled == CancelReason::kHeld || task->cancelled == CancelReason::kMemory;
+  return task->failed && (!task->cancelled || by_limit);
+}
+
 // Creates the root coroutine and anchors it. stack: +1 (the coroutine)
 lua_State* new_root(lua_State* L, Task* task) {
   lua_State* root = lua_newthread(L);
@@ -118,6 +124,13 @@ struct Closing {
   lua_State* root;
 };
 
+int run_defers(lua_State* L, const Task* task) {
+  while (!task->at_least(Phase::kCut) && pop_defer(L, task)) {
+    if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
+  }
+  return 0;
+}
+
 // Closes a suspended task for good: its coroutines from the inside out, then its defers. Protected, under a
 // frame of the task.
 int close_for_good(lua_State* L) {
@@ -126,20 +139,14 @@ int close_for_good(lua_State* L) {
   lua_pushthread(closing->root);
   lua_xmove(closing->root, L, 1);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) lua_pop(L, 1);
-  Task* task = closing->task;
-  task->shield++;
-  while (!task->at_least(Phase::kCut) && pop_defer(L, task)) {
-    if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
-  }
-  task->shield--;
-  forget_defers(L, task);
-  return 0;
+  return run_defers(L, closing->task);
 }
 
 // Calls queued finalizers, each protected. stack: queue (a thread), how many
 int call_finalizers(lua_State* L, int, lua_KContext) {
   lua_State* queue = lua_tothread(L, 1);
-  while (lua_tointeger(L, 2) > 0 && lua_gettop(queue) >= 2) {
+  // One that had to be stopped is the last one of its task: the next one gets the whole time.
+  while (!current_task()->cancelled && lua_tointeger(L, 2) > 0 && lua_gettop(queue) >= 2) {
     lua_pushinteger(L, lua_tointeger(L, 2) - 1);
     lua_replace(L, 2);
     lua_settop(L, 2);
@@ -201,6 +208,9 @@ void Scheduler::start_batch(InvokeBatch request) {
   auto batch = std::make_shared<Batch>();
   batch->calls = std::move(request.calls);
   batch->serial = request.serial;
+  if (batch->serial) {
+    for (const CallSpec& call : batch->calls) queued_.emplace(call.token, std::nullopt);
+  }
   start_next(batch);
 }
 
@@ -224,6 +234,15 @@ void Scheduler::start_call(const std::shared_ptr<Batch>& batch, const CallSpec& 
   owned->deadline_ms = call.deadline_ms;
   Task* task = adopt(std::move(owned));
   task->started_ms = runtime_->now_ms();
+  auto queued = queued_.find(call.token);
+  if (queued != queued_.end()) {
+    task->cancelled = queued->second;
+    queued_.erase(queued);
+    if (task->cancelled) {
+      refuse(task, "cancelled", "cancelled");
+      return;
+    }
+  }
 
   JsonDocument input;
   std::string error;
@@ -318,9 +337,9 @@ void Scheduler::run_finalizers(lua_State* queue) {
   Creation creation{this, task, nullptr, nullptr};
   lua_pushcfunction(L_, [](lua_State* L) {
     auto* given = static_cast<Creation*>(lua_touserdata(L, 1));
-    lua_State* root = new_root(L, given->task);
+    lua_State* root = new_root(L, given->task);  // stack: Creation, queue, root
     lua_pushcfunction(L, finalizers_main);
-    lua_insert(L, 2);
+    lua_pushvalue(L, 2);
     lua_pushinteger(L, kFinalizersPerTask);
     lua_xmove(L, root, 3);
     given->task->root = root;
@@ -342,6 +361,10 @@ void Scheduler::run_finalizers(lua_State* queue) {
 void Scheduler::resume(Task* task) {
   lua_State* root = task->root;
   UnitId id = task->id;
+  if (task->state == Task::State::kNew && task->cancelled) {
+    refuse(task, "cancelled", "cancelled");  // before it could begin
+    return;
+  }
   int args = task->state == Task::State::kNew ? task->first_args : 0;
   // A task in a raw yield gets its CANCEL from the hook, at its first instruction.
   bool raw = task->state == Task::State::kYielded;
@@ -386,20 +409,12 @@ void Scheduler::root_returned(Task* task, int status, int nresults) {
 void Scheduler::run_defers_after_kill(Task* task) {
   if (!lua_checkstack(L_, 4)) return;
   ScopedFrame frame(L_, task);
+  task->shield++;  // before the call, which is an event of the hook
   arm_if_stopping(L_, task);
-  Closing closing{task, task->root};
-  lua_pushcfunction(L_, [](lua_State* L) {
-    Task* ended = static_cast<Closing*>(lua_touserdata(L, 1))->task;
-    ended->shield++;
-    while (!ended->at_least(Phase::kCut) && pop_defer(L, ended)) {
-      if (lua_pcall(L, 0, 0, 0) != LUA_OK) lua_pop(L, 1);
-    }
-    ended->shield--;
-    forget_defers(L, ended);
-    return 0;
-  });
-  lua_pushlightuserdata(L_, &closing);
+  lua_pushcfunction(L_, [](lua_State* L) { return run_defers(L, static_cast<Task*>(lua_touserdata(L, 1))); });
+  lua_pushlightuserdata(L_, task);
   if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
+  forget_defers(L_, task);
   lua_sethook(L_, nullptr, 0, 0);
 }
 
@@ -413,7 +428,7 @@ void Scheduler::refuse(Task* task, const char* kind, const std::string& message)
 // The one place where a task ends.
 void Scheduler::settle(Task* task) {
   task->done = true;
-  if (task->cancelled) runtime_->watchdog().forget(task->root_id);
+  if (task->cancelled) runtime_->watchdog().forget(task->id);
   if (task->root != nullptr) {
     set_task_of_root(task->root, nullptr);
     release_anchor(L_, task->id);
@@ -434,9 +449,10 @@ void Scheduler::send_outcome(Task* task) {
   if (task->failed) describe_stop(task);
   switch (task->kind) {
     case Task::Kind::kFinalizers:
+      if (task->failed) runtime_->report(task->failure, task->owner);
       return;
     case Task::Kind::kExtension:
-      if (task->failed && !task->cancelled && !is_child_observed(L_, task))
+      if (has_error_of_its_own(task) && !is_child_observed(L_, task))
         runtime_->report(task->failure, task->owner);
       finish_child(L_, task);
       return;
@@ -458,8 +474,13 @@ void Scheduler::send_outcome(Task* task) {
 
 // What was decided, not the value that came out.
 void Scheduler::describe_stop(Task* task) {
-  if (!task->cancelled) return;
   Failure& failure = task->failure;
+  if (!task->cancelled) {
+    // It has thrown on what it caught, or awaited somebody who was cancelled.
+    if (failure.kind == "cancelled")
+      failure.kind = "failed", failure.message = "what it awaited was cancelled";
+    return;
+  }
   bool says_nothing = failure.message.empty() || failure.message == "cancelled";
   switch (*task->cancelled) {
     case CancelReason::kCancelled:
@@ -482,7 +503,8 @@ void Scheduler::describe_stop(Task* task) {
             "stopped: it had taken the most memory when the limit was reached (lua.memory_limit)";
       break;
   }
-  if (!task->stopped_at.empty() && failure.where.empty()) {
+  bool ran_too_long = task->cancelled == CancelReason::kHeld;
+  if (!task->stopped_at.empty() && (failure.where.empty() || ran_too_long)) {
     const std::string& name = runtime_->extension(task->owner).name;
     failure.where = name.empty() ? task->stopped_at : name + " " + task->stopped_at;
   }
@@ -497,8 +519,8 @@ void Scheduler::leave_parent(const Task* task) {
   if (parent == nullptr) return;
   auto& children = parent->children;
   children.erase(std::remove(children.begin(), children.end(), task->id), children.end());
-  if (task->failed && !observed && !parent->failed && !parent->cancelled) {
-    parent->orphaned_failure = task->failure;
+  if (has_error_of_its_own(task) && !observed && !parent->failed && !parent->cancelled) {
+    parent->orphaned_failures.push_back(OrphanedFailure{task->id, task->failure});
     if (parent->stage == Task::Stage::kChildren) cancel_children(parent);
   }
   bool waits_for_children = parent->stage == Task::Stage::kChildren || parent->cancelled;
@@ -545,6 +567,7 @@ void Scheduler::run_ready() {
     resume(task);
   }
   running_ready_ = false;
+  runtime_->note_finalizers();
 }
 
 void Scheduler::resume_orphan(lua_State* orphan, int owner) {
@@ -635,6 +658,8 @@ void Scheduler::close_lost(UnitId id) {
 }
 
 void Scheduler::cancel(const CancelTask& request) {
+  auto queued = queued_.find(request.token);
+  if (queued != queued_.end() && !queued->second) queued->second = request.reason;
   Task* task = find(request.token);
   if (task == nullptr || task->cancelled) return;
   task->cancelled = request.reason;
@@ -677,10 +702,12 @@ void Scheduler::close_task(UnitId id) {
   set_task_of_root(task->root, nullptr);  // its end is told below
   if (lua_checkstack(L_, 4)) {
     ScopedFrame frame(L_, task);
+    task->shield++;  // all that runs from here on cleans up
     Closing closing{task, task->root};
     lua_pushcfunction(L_, close_for_good);
     lua_pushlightuserdata(L_, &closing);
     if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
+    forget_defers(L_, task);
     lua_sethook(L_, nullptr, 0, 0);
   }
   task->failed = true;

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,7 @@ class Scheduler {
   void add_spawned(UnitId id, lua_State* root, int args, Task* parent, int owner, uint64_t deadline_ns);
   // Queued finalizers run in a task of their own, one such task at a time.
   void run_finalizers(lua_State* queue);
+  bool runs_finalizers() { return find(finalizers_) != nullptr; }
 
   // Softly: CANCEL is thrown where the task waits; the hard stop follows after the grace.
   void cancel(const CancelTask& request);
@@ -107,6 +109,8 @@ class Scheduler {
   Runtime* runtime_;
   lua_State* L_;
   std::unordered_map<UnitId, std::unique_ptr<Task>> tasks_;
+  // Calls of serial batches that have not been started, and what cancelled them.
+  std::unordered_map<UnitId, std::optional<CancelReason>> queued_;
   std::deque<Ready> ready_;
   bool running_ready_ = false;
   UnitId finalizers_ = 0;

@@ -34,7 +34,8 @@ constexpr short kOwnGroup = POSIX_SPAWN_SETSID;
 constexpr short kOwnGroup = POSIX_SPAWN_SETPGROUP;
 #endif
 
-// Starts `sh -c command`. The child's `child_fd` (0 or 1) is `fd`, unless fd is -1. Returns -1 with errno set.
+// Starts `sh -c command`. The child's `child_fd` (0 or 1) is `fd`, unless fd is -1. Returns -1 with errno
+// set.
 pid_t start_shell(const char* command, int fd, int child_fd) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

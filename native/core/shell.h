@@ -1,6 +1,6 @@
-/* What os.execute and io.popen of Lua do. While a runtime lives, their children have a session of their own, so
-   that Ctrl-C still reaches panto and its end reaches them; their standard input is empty, since panto's is not
-   theirs. In `panto lua` they are the C library's. Callable from every thread. */
+/* What os.execute and io.popen of Lua do. While a runtime lives, their children have a session of their own,
+   so that Ctrl-C still reaches panto and its end reaches them; their standard input is empty, since panto's
+   is not theirs. In `panto lua` they are the C library's. Callable from every thread. */
 #pragma once
 
 #include <stdio.h>

@@ -2,6 +2,8 @@
 
 #include <uv.h>
 
+#include <algorithm>
+
 #include "core/await.h"
 #include "core/chain.h"
 #include "core/runtime.h"
@@ -18,6 +20,8 @@ struct Handle {
   enum class State : uint8_t { kRunning, kReturned, kFailed } state;
   bool observed;   // somebody waits or has asked; an error then is theirs
   bool cancelled;  // by its handle: what comes of it fails nobody
+  bool timed_out;  // its own deadline ended it
+  UnitId parent;   // 0: none
 };
 
 constexpr int kValues = 1;
@@ -30,6 +34,17 @@ Handle* check_handle(lua_State* L, int index) {
   luaL_argexpected(L, is_handle, index, "task handle");
   lua_pop(L, 2);
   return handle;
+}
+
+// Somebody has the outcome, or will: an error is no longer the parent's.
+void observe(Handle* handle) {
+  handle->observed = true;
+  Task* parent = handle->parent == 0 ? nullptr : Runtime::current()->scheduler().find(handle->parent);
+  if (parent == nullptr) return;
+  auto& orphaned = parent->orphaned_failures;
+  orphaned.erase(std::remove_if(orphaned.begin(), orphaned.end(),
+                                [handle](const OrphanedFailure& each) { return each.child == handle->task; }),
+                 orphaned.end());
 }
 
 // Pushes the handle of a live task, or nil. stack: +1
@@ -53,7 +68,7 @@ int spawn(lua_State* L) {
     return luaL_error(L, "spawn in a task that is ending");
   int args = lua_gettop(L) - 2;  // the function included
   auto* handle = static_cast<Handle*>(lua_newuserdatauv(L, sizeof(Handle), 2));
-  *handle = Handle{0, Handle::State::kRunning, false, false};
+  *handle = Handle{0, Handle::State::kRunning, false, false, false, parent != nullptr ? parent->id : 0};
   lua_rawgetp(L, LUA_REGISTRYINDEX, &kHandleKey);
   lua_setmetatable(L, -2);
   int handle_index = lua_gettop(L);
@@ -83,7 +98,7 @@ int when_done(lua_State* L) {
   Handle* handle = check_handle(L, 1);
   luaL_checktype(L, 2, LUA_TFUNCTION);
   lua_settop(L, 2);
-  handle->observed = true;
+  observe(handle);
   if (handle->state != Handle::State::kRunning) {
     lua_call(L, 0, 0);
     return 0;
@@ -99,7 +114,7 @@ int when_done(lua_State* L) {
   return 0;
 }
 
-// core.outcome(handle) -> "running" | "returned", … | "failed", error
+// core.outcome(handle) -> "running" | "returned", … | "failed", error | "timeout"
 int outcome(lua_State* L) {
   Handle* handle = check_handle(L, 1);
   lua_settop(L, 1);
@@ -107,7 +122,11 @@ int outcome(lua_State* L) {
     lua_pushliteral(L, "running");
     return 1;
   }
-  handle->observed = true;
+  observe(handle);
+  if (handle->timed_out) {
+    lua_pushliteral(L, "timeout");
+    return 1;
+  }
   bool returned = handle->state == Handle::State::kReturned;
   lua_pushstring(L, returned ? "returned" : "failed");
   if (lua_getiuservalue(L, 1, kValues) != LUA_TTABLE) {
@@ -137,6 +156,22 @@ const luaL_Reg kFunctions[] = {
     {"spawn", spawn}, {"when_done", when_done}, {"outcome", outcome}, {"cancel", cancel}, {nullptr, nullptr},
 };
 
+// What was stopped by a limit throws text that says so: CANCEL would tell the waiter that it is cancelled
+// itself. stack: …, handle
+void explain_stop(lua_State* L, const Task* task) {
+  const Failure& failure = task->failure;
+  lua_createtable(L, 1, 1);
+  if (failure.where.empty()) {
+    lua_pushstring(L, failure.message.c_str());
+  } else {
+    lua_pushfstring(L, "%s: %s", failure.where.c_str(), failure.message.c_str());
+  }
+  lua_rawseti(L, -2, 1);
+  lua_pushinteger(L, 1);
+  lua_setfield(L, -2, "n");
+  lua_setiuservalue(L, -2, kValues);
+}
+
 // Protected. stack: task
 int call_waiting(lua_State* L) {
   auto* task = static_cast<const Task*>(lua_touserdata(L, 1));
@@ -147,6 +182,9 @@ int call_waiting(lua_State* L) {
   lua_rawseti(L, -2, static_cast<lua_Integer>(task->id));
   lua_pop(L, 1);
   handle->state = task->failed ? Handle::State::kFailed : Handle::State::kReturned;
+  handle->timed_out = task->failed && task->deadline_ns != 0 && task->cancelled == CancelReason::kTimeout;
+  bool by_limit = task->cancelled == CancelReason::kHeld || task->cancelled == CancelReason::kMemory;
+  if (task->failed && by_limit) explain_stop(L, task);
   if (lua_getiuservalue(L, 2, kWaiting) != LUA_TTABLE) return 0;
   lua_Integer count = luaL_len(L, 3);
   for (lua_Integer i = 1; i <= count; i++) {

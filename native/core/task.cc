@@ -132,7 +132,7 @@ int task_continue(lua_State* L, int status, lua_KContext) {
   if (task->stage == Task::Stage::kBody) {
     task->stage = Task::Stage::kChildren;
     take_outcome(L, task, status);
-    if (task->failed) scheduler->cancel_children(task);
+    if (task->failed || task->cancelled) scheduler->cancel_children(task);
   }
   if (task->stage == Task::Stage::kChildren) {
     lua_settop(L, kHandlerSlot);
@@ -141,9 +141,9 @@ int task_continue(lua_State* L, int status, lua_KContext) {
       push_await_mark(L);
       return lua_yieldk(L, 1, 0, task_continue);
     }
-    if (!task->failed && !task->orphaned_failure.message.empty()) {
+    if (!task->failed && !task->orphaned_failures.empty()) {
       task->failed = true;
-      task->failure = std::move(task->orphaned_failure);
+      task->failure = std::move(task->orphaned_failures.front().failure);
     }
     task->stage = Task::Stage::kDefers;
     task->shield++;

@@ -20,6 +20,12 @@ namespace panto {
 class Scheduler;
 struct Batch;
 
+// The error of a child that nobody has awaited so far.
+struct OrphanedFailure {
+  UnitId child;
+  Failure failure;
+};
+
 struct Task : Unit {
   enum class Kind {
     kTool,        // a tool call: settles with an event
@@ -56,9 +62,9 @@ struct Task : Unit {
   EventKind outcome = EventKind::kSettledError;
   std::string body;
   Failure failure;
-  Failure defer_failure;     // of the defer that runs
-  Failure orphaned_failure;  // of a child that nobody awaited
-  std::string stopped_at;    // "file:line" where it ran when it was stopped
+  Failure defer_failure;  // of the defer that runs
+  std::vector<OrphanedFailure> orphaned_failures;
+  std::string stopped_at;  // "file:line" where it ran when it was stopped
 };
 
 // The body of every root coroutine. stack: function, arguments… Calls it protected, waits for its children,

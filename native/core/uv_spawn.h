@@ -1,4 +1,5 @@
-// uv.spawn for extensions: children get a session of their own and end with panto, unless `detached` was asked for.
+// uv.spawn for extensions: children get a session of their own and end with panto, unless `detached` was
+// asked for.
 #pragma once
 
 #include "lua.hpp"

@@ -22,6 +22,9 @@ constexpr milliseconds kStopTick{5};
 constexpr uint64_t kIdleNs = 500 * kMs;
 // A cancel reaches the task through the loop, if the loop turns; the watchdog steps in after that long.
 constexpr uint64_t kLoopFirstNs = 10 * kMs;
+// A tick that comes later than this says that the process, or the machine, stood still. Nobody is charged for
+// that.
+constexpr uint64_t kMaxTickNs = 100 * kMs;
 // The handler must get to its end between two signals, whatever it costs.
 constexpr uint64_t kHandlerRatio = 4;
 
@@ -70,11 +73,6 @@ void Watchdog::forget(UnitId root) {
   asked_.erase(root);
 }
 
-uint64_t Watchdog::held_ns() const {
-  uint64_t since = seen_since_.load(std::memory_order_relaxed);
-  return current_id_.load(std::memory_order_relaxed) == 0 || since == 0 ? 0 : uv_hrtime() - since;
-}
-
 void Watchdog::run() {
   std::unique_lock<std::mutex> lock(mutex_);
   uint64_t idle_since = uv_hrtime();
@@ -105,46 +103,52 @@ void Watchdog::tick(uint64_t now) {
   uint64_t hold = current_hold_.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
   bool torn = sequence % 2 != 0 || sequence_.load(std::memory_order_relaxed) != sequence;
+  watched_ns_ += std::min(now - last_tick_ns_, kMaxTickNs);
+  last_tick_ns_ = now;
   if (sequence != seen_sequence_) {
     seen_sequence_ = sequence;
-    seen_since_.store(now, std::memory_order_relaxed);
+    seen_since_ = watched_ns_;
   }
   if (torn || id == 0) return;
 
   // The latest of what each reason asks for.
   Phase phase = Phase::kNone;
   CancelReason reason = CancelReason::kTimeout;
-  auto consider = [&](uint64_t soft_at, CancelReason why) {
-    Phase due = now >= soft_at + limits_.grace_ns + limits_.closers_ns ? Phase::kCut
-                : now >= soft_at + limits_.grace_ns                    ? Phase::kHard
-                : now >= soft_at                                       ? Phase::kSoft
-                                                                       : Phase::kNone;
+  auto consider = [&](uint64_t clock, uint64_t soft_at, CancelReason why) {
+    Phase due = clock >= soft_at + limits_.grace_ns ? Phase::kHard
+                : clock >= soft_at                  ? Phase::kSoft
+                                                    : Phase::kNone;
     if (due > phase) {
       phase = due;
       reason = why;
     }
   };
-  if (hard_at != 0) {
-    // Cancelled before it ran on: only what follows the soft stop.
-    if (now >= hard_at) phase = now >= hard_at + limits_.closers_ns ? Phase::kCut : Phase::kHard;
-  }
+  // Cancelled before it ran on: only what follows the soft stop.
+  if (hard_at != 0 && now >= hard_at) phase = Phase::kHard;
   auto asked = asked_.find(root);
-  if (asked != asked_.end()) consider(asked->second.since_ns + kLoopFirstNs, asked->second.reason);
-  if (deadline != 0) consider(deadline, CancelReason::kTimeout);
+  if (asked != asked_.end()) consider(now, asked->second.since_ns + kLoopFirstNs, asked->second.reason);
+  if (deadline != 0) consider(now, deadline, CancelReason::kTimeout);
   if (hold == 0) hold = limits_.hold_ns;
-  consider(seen_since_.load(std::memory_order_relaxed) + hold, CancelReason::kHeld);
+  consider(watched_ns_, seen_since_ + hold, CancelReason::kHeld);
   if (phase == Phase::kNone) return;
+  // Closers have their time from when they can use it.
+  if (closing_ == id && watched_ns_ - closing_since_ >= limits_.closers_ns) phase = Phase::kCut;
   bool by_root = asked != asked_.end() && reason == asked->second.reason;
-  send(by_root ? root : id, phase, reason, now);
+  bool sent = send(by_root ? root : id, phase, reason, now);
+  if (sent && phase == Phase::kHard && closing_ != id) {
+    closing_ = id;
+    closing_since_ = watched_ns_;
+  }
 }
 
-void Watchdog::send(UnitId unit, Phase phase, CancelReason reason, uint64_t now) {
+bool Watchdog::send(UnitId unit, Phase phase, CancelReason reason, uint64_t now) {
   uint64_t handled = last_signal_handled_ns();
   bool in_flight = sent_ns_ > handled;
-  if (in_flight || now - handled < kHandlerRatio * last_signal_duration_ns()) return;
+  if (in_flight || now - handled < kHandlerRatio * last_signal_duration_ns()) return false;
   sent_ns_ = now;
   request_stop(StopRequest{unit, phase, reason});
   pthread_kill(lua_thread_, kInterruptSignal);
+  return true;
 }
 
 }  // namespace panto

@@ -23,8 +23,6 @@ class Watchdog {
     uint64_t grace_ns;    // from the soft stop to the hard one
     uint64_t closers_ns;  // from the hard stop to the cut
   };
-  // `on_blocked` is called on the watchdog's thread, once per stretch, when the Lua thread has not looked at
-  // a signal for a while.
   explicit Watchdog(const Limits& limits) : limits_(limits) {}
 
   void start(pthread_t lua_thread);
@@ -38,10 +36,6 @@ class Watchdog {
   // The Lua thread has seen to it.
   void forget(UnitId root);
 
-  // How long the running unit has been running, in ns; 0 when none does. Any thread.
-  uint64_t held_ns() const;
-  UnitId running() const { return current_id_.load(std::memory_order_acquire); }
-
  private:
   struct Asked {
     CancelReason reason;
@@ -49,7 +43,8 @@ class Watchdog {
   };
   void run();
   void tick(uint64_t now);
-  void send(UnitId unit, Phase phase, CancelReason reason, uint64_t now);
+  // Whether the signal was sent: not while one is still being handled.
+  bool send(UnitId unit, Phase phase, CancelReason reason, uint64_t now);
 
   const Limits limits_;
   std::thread thread_;
@@ -71,7 +66,11 @@ class Watchdog {
 
   // The watchdog's own view.
   uint64_t seen_sequence_ = 0;
-  std::atomic<uint64_t> seen_since_{0};
+  uint64_t watched_ns_ = 0;     // its clock: stands while the process, or the machine, does
+  uint64_t last_tick_ns_ = 0;   // uv_hrtime
+  uint64_t seen_since_ = 0;     // on its clock
+  UnitId closing_ = 0;          // the unit that has last been stopped for good
+  uint64_t closing_since_ = 0;  // on its clock
   uint64_t sent_ns_ = 0;
 };
 

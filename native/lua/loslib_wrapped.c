@@ -1,4 +1,5 @@
-/* Lua's loslib.c with os.execute on our own system(): native/core/shell.cc. The source itself is not changed. */
+/* Lua's loslib.c with os.execute on our own system(): native/core/shell.cc. The source itself is not changed.
+ */
 #include "lprefix.h"
 
 #include "core/shell.h"

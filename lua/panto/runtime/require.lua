@@ -114,8 +114,8 @@ return function(core, extensions)
     if not source then
       return nil
     end
-    -- Behind `return require "x"` the line that called is gone.
-    local caller = not debug.getinfo(2, "t").istailcall and debug.getinfo(3, "S")
+    -- 1 is this function, 2 require, 3 the C function around it (below).
+    local caller = debug.getinfo(4, "S")
     local chunk = caller and caller.source
     local foreign = chunk and chunk:sub(1, 1) == "@" and chunk:sub(2, 1 + #source.prefix) ~= source.prefix
     return not foreign and source or nil
@@ -123,9 +123,9 @@ return function(core, extensions)
 
   ---@param name string
   ---@return any value, any extra
-  return function(name)
+  local function require_module(name)
     if type(name) ~= "string" then
-      error("bad argument #1 to 'require' (string expected, got " .. type(name) .. ")", 2)
+      error("bad argument #1 to 'require' (string expected, got " .. type(name) .. ")", 0)
     end
     local source = calling_source()
     while true do
@@ -156,4 +156,7 @@ return function(core, extensions)
       end
     end
   end
+
+  -- `return require "x"` is a tail call; behind one of a Lua function, errors could not name the line.
+  return core.c_function(require_module)
 end
