@@ -111,9 +111,9 @@ extern "C" __attribute__((visibility("default"))) int lua_closethread(lua_State*
   if (unit != nullptr && unit->at_least(Phase::kHard)) {
     panto::arm_if_stopping(L, unit);
   } else {
-    lua_sethook(L, nullptr, 0, 0);
+    panto::disarm(L);
   }
   int status = panto_upstream_closethread(L, from);
-  lua_sethook(L, nullptr, 0, 0);
+  panto::disarm(L);
   return status;
 }

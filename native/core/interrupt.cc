@@ -1,5 +1,6 @@
 #include "core/interrupt.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <uv.h>
 
@@ -39,6 +40,24 @@ enum class Decision {
 };
 
 void stop_hook(lua_State* L, lua_Debug* event);
+void on_signal(int);
+
+#ifdef PANTO_POLLED_INTERRUPTS
+constexpr int kPollInstructions = 1000;
+std::atomic<bool> interrupt_sent{false};
+
+void take_polled_interrupt() {
+  if (Runtime::current() != nullptr && interrupt_sent.exchange(false)) on_signal(kInterruptSignal);
+}
+#else
+void take_polled_interrupt() {}
+#endif
+
+void set_poll_flag(bool stopping) {
+#ifndef PANTO_POLLED_INTERRUPTS
+  __atomic_store_n(&panto_poll_flag, stopping ? 1 : 0, __ATOMIC_RELAXED);
+#endif
+}
 
 bool is_runtime_code(lua_State* L) {
   lua_Debug frame;
@@ -60,7 +79,7 @@ Decision decide(lua_State* L) {
 
 void disarm_running(const Unit* unit) {
   for (ChainFrame* frame = chain_top(); frame != nullptr; frame = frame->previous) {
-    if (frame->unit == unit) lua_sethook(frame->coroutine, nullptr, 0, 0);
+    if (frame->unit == unit) disarm(frame->coroutine);
   }
 }
 
@@ -87,10 +106,11 @@ void begin_throw(lua_State* L, Unit* unit) {
 }
 
 void stop_hook(lua_State* L, lua_Debug* event) {
+  take_polled_interrupt();
   Unit* unit = chain_top() != nullptr ? chain_top()->unit : nullptr;
   switch (decide(L)) {
     case Decision::kStale:
-      lua_sethook(L, nullptr, 0, 0);
+      disarm(L);
       return;
     case Decision::kLater:
       panto_rearm(L, kRecheckInstructions);
@@ -139,7 +159,7 @@ void on_signal(int) {
     panto_arm(frame->coroutine, stop_hook);
     hit = true;
   }
-  if (hit) panto_poll_flag = 1;
+  if (hit) set_poll_flag(true);
   uint64_t ended = uv_hrtime();
   duration_ns.store(ended - began, std::memory_order_relaxed);
   handled_ns.store(ended, std::memory_order_release);
@@ -161,6 +181,15 @@ void arm_if_stopping(lua_State* L, const Unit* unit) {
   if (!unit->at_least(Phase::kHard) && unit->cancel_thrown) return;
   panto_allow_hooks(L);
   panto_arm(L, stop_hook);
+  set_poll_flag(true);
+}
+
+void disarm(lua_State* L) {
+#ifdef PANTO_POLLED_INTERRUPTS
+  lua_sethook(L, stop_hook, LUA_MASKCOUNT, kPollInstructions);
+#else
+  lua_sethook(L, nullptr, 0, 0);
+#endif
 }
 
 void arm_running(const Unit* unit) {
@@ -173,6 +202,15 @@ void request_stop(const StopRequest& request) {
   uint64_t word = request.unit << kIdShift | static_cast<uint64_t>(request.reason) << kReasonShift |
                   static_cast<uint64_t>(request.phase);
   pending_request.store(word, std::memory_order_release);
+}
+
+void send_interrupt(pthread_t lua_thread) {
+#ifdef PANTO_POLLED_INTERRUPTS
+  (void)lua_thread;
+  interrupt_sent = true;
+#else
+  pthread_kill(lua_thread, kInterruptSignal);
+#endif
 }
 
 uint64_t last_signal_handled_ns() {
@@ -203,10 +241,13 @@ bool is_kill(lua_State* L, int index) {
 // In a C loop of Lua's libraries, under the poll flag.
 extern "C" void panto_poll(void) {
   using namespace panto;
+  take_polled_interrupt();
   ChainFrame* frame = chain_top();
   if (frame == nullptr || frame->unit == nullptr) return;
   lua_State* L = frame->coroutine;
   Decision decision = decide(L);
+  // Nothing to stop here. A signal that comes just now is sent again.
+  if (decision == Decision::kStale) set_poll_flag(false);
   if (decision != Decision::kThrow && decision != Decision::kStop) return;
   if (decision == Decision::kThrow) {
     begin_throw(L, frame->unit);

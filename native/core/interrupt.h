@@ -3,7 +3,12 @@
 // The watchdog sends a signal that names a unit. The handler raises the phase of that unit's frames in the
 // chain and arms their states; the hook, or a poll in a C loop of Lua's libraries, then decides at a safe
 // point: go on, throw CANCEL once, or stop for good. Without a stop request no hook is set.
+//
+// With PANTO_POLLED_INTERRUPTS there is no signal: a hook is always set, and looks for a request every thousand
+// instructions. For ThreadSanitizer, which holds signals back until the thread makes a system call.
 #pragma once
+
+#include <pthread.h>
 
 #include "core/unit.h"
 #include "lua.hpp"
@@ -15,6 +20,8 @@ void open_interrupts();
 
 // Arms `L` if its unit is being stopped: for a state that joins the chain.
 void arm_if_stopping(lua_State* L, const Unit* unit);
+// Takes the hook off.
+void disarm(lua_State* L);
 // Arms every frame of the unit that runs right now.
 void arm_running(const Unit* unit);
 
@@ -25,6 +32,8 @@ struct StopRequest {
   CancelReason reason;
 };
 void request_stop(const StopRequest& request);
+// Any thread: lets the Lua thread look at the request.
+void send_interrupt(pthread_t lua_thread);
 // When the last signal was handled, and how long that took; for the watchdog.
 uint64_t last_signal_handled_ns();
 uint64_t last_signal_duration_ns();

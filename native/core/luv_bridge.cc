@@ -82,7 +82,7 @@ int run_callback(lua_State* L, int nargs, int nresults, int) {
     ScopedFrame frame(L, &unit);
     status = lua_pcall(L, nargs, nresults, function);
   }
-  if (unit.at_least(Phase::kSoft)) lua_sethook(L, nullptr, 0, 0);
+  if (unit.at_least(Phase::kSoft)) disarm(L);
   lua_remove(L, function);
   int results = 0;
   if (status == LUA_OK) {

@@ -159,6 +159,7 @@ bool Runtime::boot(std::string* error) {
     return false;
   }
   set_task_of_root(L_, nullptr);
+  disarm(L_);
   scheduler_ = std::make_unique<Scheduler>(this, L_);
   lua_pushcfunction(L_, open_state);
   lua_pushlightuserdata(L_, this);

@@ -415,7 +415,7 @@ void Scheduler::run_defers_after_kill(Task* task) {
   lua_pushlightuserdata(L_, task);
   if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
   forget_defers(L_, task);
-  lua_sethook(L_, nullptr, 0, 0);
+  disarm(L_);
 }
 
 // A task that never ran.
@@ -708,7 +708,7 @@ void Scheduler::close_task(UnitId id) {
     lua_pushlightuserdata(L_, &closing);
     if (lua_pcall(L_, 1, 0, 0) != LUA_OK) lua_pop(L_, 1);
     forget_defers(L_, task);
-    lua_sethook(L_, nullptr, 0, 0);
+    disarm(L_);
   }
   task->failed = true;
   settle(task);

@@ -147,7 +147,7 @@ bool Watchdog::send(UnitId unit, Phase phase, CancelReason reason, uint64_t now)
   if (in_flight || now - handled < kHandlerRatio * last_signal_duration_ns()) return false;
   sent_ns_ = now;
   request_stop(StopRequest{unit, phase, reason});
-  pthread_kill(lua_thread_, kInterruptSignal);
+  send_interrupt(lua_thread_);
   return true;
 }
 

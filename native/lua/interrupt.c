@@ -12,7 +12,11 @@
    thread would live in the signal handler. Frames further out are trapped by a later signal. */
 #define PANTO_MAX_TRAPPED 100
 
-volatile int panto_poll_flag = 0;
+#ifdef PANTO_POLLED_INTERRUPTS
+int panto_poll_flag = 1;
+#else
+int panto_poll_flag = 0;
+#endif
 
 static __thread lua_State *finalizer_queue = NULL;
 

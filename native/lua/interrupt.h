@@ -10,15 +10,12 @@ extern "C" {
 /* A bit of CallInfo.callstatus that 5.4.7 does not use: the frame is closing its variables. */
 #define PANTO_CLOSING (1 << 14)
 
-/* Set while some task of this process is to be stopped. Read by loops in C. */
-extern volatile int panto_poll_flag;
+/* Set while some task of this process is to be stopped. Read by loops in C, also on libuv's threads. */
+extern int panto_poll_flag;
 /* Decides, and raises where the running code is to be stopped. */
 void panto_poll(void);
-#if defined(__GNUC__)
-#define PANTO_POLL() ((void)(__builtin_expect(panto_poll_flag, 0) && (panto_poll(), 0)))
-#else
-#define PANTO_POLL() ((void)(panto_poll_flag && (panto_poll(), 0)))
-#endif
+#define PANTO_POLL() \
+  ((void)(__builtin_expect(__atomic_load_n(&panto_poll_flag, __ATOMIC_RELAXED), 0) && (panto_poll(), 0)))
 
 /* Arms `L`: `hook` is called at the next instruction or call. Async-signal-safe on the thread that runs `L`.
  */

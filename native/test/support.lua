@@ -32,12 +32,12 @@ end
 
 -- Calls body(depth) below `depth` coroutines, each with two <close> variables.
 function nest(depth, body, close)
-  local outer <close> = closer("L" .. depth, close)
+  local _ <close> = closer("L" .. depth, close)
   if depth == 0 then
     return body()
   end
   return coroutine.wrap(function()
-    local inner <close> = closer("C" .. depth, close)
+    local _ <close> = closer("C" .. depth, close)
     return nest(depth - 1, body, close)
   end)()
 end
@@ -50,7 +50,7 @@ local function sibling()
     end
     sleep(0.003)
     local ok, err = pcall(function()
-      local c <close> = setmetatable({}, {
+      local _ <close> = setmetatable({}, {
         __close = function()
           sleep(0.001)
           sum = sum + 1
