@@ -4,8 +4,8 @@
 // chain and arms their states; the hook, or a poll in a C loop of Lua's libraries, then decides at a safe
 // point: go on, throw CANCEL once, or stop for good. Without a stop request no hook is set.
 //
-// With PANTO_POLLED_INTERRUPTS there is no signal: a hook is always set, and looks for a request every thousand
-// instructions. For ThreadSanitizer, which holds signals back until the thread makes a system call.
+// With PANTO_POLLED_INTERRUPTS there is no signal: a hook is always set, and looks for a request every
+// thousand instructions. For ThreadSanitizer, which holds signals back until the thread makes a system call.
 #pragma once
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// A hard stop suspends a coroutine by a yield from the count hook, at any instruction. That must leave every instruction whole: a
-// program that is suspended and resumed everywhere computes the same.
+// A hard stop suspends a coroutine by a yield from the count hook, at any instruction. That must leave every
+// instruction whole: a program that is suspended and resumed everywhere computes the same.
 #include <set>
 
 #include "check.h"

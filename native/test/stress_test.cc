@@ -1,5 +1,6 @@
-// 64 calls at a time under a rain of stops at 1 kHz, soft and hard, of running and of waiting tasks. Whoever was not asked to stop
-// returns its result; whoever was returns it or says that it was stopped; every call ends once; every <close> runs once.
+// 64 calls at a time under a rain of stops at 1 kHz, soft and hard, of running and of waiting tasks. Whoever
+// was not asked to stop returns its result; whoever was returns it or says that it was stopped; every call
+// ends once; every <close> runs once.
 #include <array>
 #include <chrono>
 #include <map>
@@ -15,9 +16,9 @@ namespace {
 constexpr size_t kSlots = 64;
 // The others are left in peace.
 constexpr size_t kVictims = 32;
-const std::array<const char*, 8> kKinds{"computes", "recurses", "generates", "calls_back", "has_metamethods", "fails", "searches", "spawns"};
+const std::array<const char*, 8> kKinds{"computes",        "recurses", "generates", "calls_back",
+                                        "has_metamethods", "fails",    "searches",  "spawns"};
 const char* const kSpinning = "spins";
-
 
 struct Random {
   uint64_t state;
@@ -34,7 +35,9 @@ struct Slot {
   bool asked = false;
 };
 
-const char* tool_of(const Slot& slot) { return slot.kind < kKinds.size() ? kKinds[slot.kind] : kSpinning; }
+const char* tool_of(const Slot& slot) {
+  return slot.kind < kKinds.size() ? kKinds[slot.kind] : kSpinning;
+}
 
 // Any victim, or the one that runs right now, if one does.
 Slot& choose(Host& host, std::array<Slot, kSlots>& slots, Random& random) {
@@ -89,10 +92,12 @@ TEST("stress: no wrong victim, no lost result, and every <close> once, under ran
       CHECK_EQUAL(outcome.body, expected[slot.kind]);
     } else {
       stopped++;
-      if (!slot.asked) note_failure(__FILE__, __LINE__, std::string("wrong victim: ") + tool_of(slot) + " " + outcome.body);
+      if (!slot.asked)
+        note_failure(__FILE__, __LINE__, std::string("wrong victim: ") + tool_of(slot) + " " + outcome.body);
       std::string kind = outcome.error("kind");
       if (kind != "cancelled" && kind != "timeout")
-        note_failure(__FILE__, __LINE__, std::string("neither result nor stop: ") + tool_of(slot) + " " + outcome.body);
+        note_failure(__FILE__, __LINE__,
+                     std::string("neither result nor stop: ") + tool_of(slot) + " " + outcome.body);
     }
     slot = Slot{};
   };
@@ -130,8 +135,8 @@ TEST("stress: no wrong victim, no lost result, and every <close> once, under ran
   CHECK_EQUAL(left, 0);
   CHECK_EQUAL(twice, 0);
   CHECK_EQUAL(host.problems().size(), 0U);
-  std::printf("  %ld calls: %ld returned (%ld of them never asked to stop), %ld stopped; %ld requests; %s\n", settled, returned,
-              unasked, stopped, requests, counts.c_str());
+  std::printf("  %ld calls: %ld returned (%ld of them never asked to stop), %ld stopped; %ld requests; %s\n",
+              settled, returned, unasked, stopped, requests, counts.c_str());
 }
 
 }  // namespace
