@@ -138,7 +138,7 @@ test('what an extension leaves behind does not keep the process: timers, servers
 });
 
 test('a native tool that loads the addon in its worker can, but no second runtime; the main one is unharmed', async () => {
-  const options = `{ luaDir: '', modulePath: '', moduleCpath: '', luvFile: '', logFile: '', session: '', cwd: '', clockOriginMs: 0, timeOriginMs: 0, holdLimitMs: 5000 }`;
+  const options = `{ luaDir: '', modulePath: '', moduleCpath: '', luvFile: '', logFile: '', session: '', cwd: '', clockOriginMs: 0, timeOriginMs: 0, holdLimitMs: 5000, graceMs: 500 }`;
   home.write(
     '~/.config/panto/tools/loads.mjs',
     `import { createRequire } from 'node:module';

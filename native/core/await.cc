@@ -99,6 +99,11 @@ int throw_cancel(lua_State* L, int, lua_KContext) {
 int await_resumed(lua_State* L, int, lua_KContext) {
   Waiter* waiter = to_waiter(L, kWaiterSlot);
   if (waiter->state == Waiter::State::kReady) {
+    // Who keeps a resume that has been used does not keep the coroutine.
+    lua_pushnil(L);
+    lua_setiuservalue(L, kWaiterSlot, 3);
+  }
+  if (waiter->state == Waiter::State::kReady) {
     unanchor_orphan(L, waiter);
     return push_values(L);
   }

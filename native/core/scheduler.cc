@@ -359,6 +359,7 @@ void Scheduler::run_finalizers(lua_State* queue) {
 }
 
 void Scheduler::resume(Task* task) {
+  runs_++;
   lua_State* root = task->root;
   UnitId id = task->id;
   if (task->state == Task::State::kNew && task->cancelled) {
@@ -618,22 +619,30 @@ bool Scheduler::can_be_woken() {
   return found;
 }
 
-// Repeats itself while tasks are suspended. Helps the collector along, which finds those that have become
-// unreachable.
+// Repeats itself while tasks are suspended. Whatever still holds a `resume` may be reached by the next call
+// or command, so a task that awaits is lost only when the collector says so; it is helped along after every
+// run. One in a raw yield is taken for lost when the loop has nothing open.
 void Scheduler::look_for_lost() {
   looking_for_lost_ = true;
   runtime_->after(kLostCheckMs, [this] {
     looking_for_lost_ = false;
-    if (tasks_.empty()) return;
-    if (!can_be_woken()) {
-      std::vector<UnitId> suspended;
+    bool quiet = !can_be_woken();
+    if (quiet) {
+      std::vector<UnitId> yielded;
       for (auto& [id, task] : tasks_) {
-        if (task->stage == Task::Stage::kBody && task->state != Task::State::kRunning && !task->is_ready)
-          suspended.push_back(id);
+        if (task->state == Task::State::kYielded && !task->is_ready) yielded.push_back(id);
       }
-      for (UnitId id : suspended) close_lost(id);
-    } else {
-      lua_gc(L_, LUA_GCSTEP, kLostCheckStepKb);
+      for (UnitId id : yielded) close_lost(id);
+    }
+    if (collected_runs_ != runs_ && !tasks_.empty()) {
+      uint64_t runs = runs_;
+      // Twice: what the first one finalizes may have held others.
+      bool whole = quiet ? (lua_gc(L_, LUA_GCCOLLECT), lua_gc(L_, LUA_GCCOLLECT), true)
+                         : lua_gc(L_, LUA_GCSTEP, kLostCheckStepKb) != 0 && ++quiet_cycles_ > 1;
+      if (whole) {
+        collected_runs_ = runs;
+        quiet_cycles_ = 0;
+      }
     }
     if (!tasks_.empty() && !looking_for_lost_) look_for_lost();
   });

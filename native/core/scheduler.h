@@ -115,6 +115,9 @@ class Scheduler {
   bool running_ready_ = false;
   UnitId finalizers_ = 0;
   bool looking_for_lost_ = false;
+  uint64_t runs_ = 0;            // resumes of tasks
+  uint64_t collected_runs_ = 0;  // those before the last whole collection that looked for lost tasks
+  int quiet_cycles_ = 0;
   // Tokens of JS count up from 1; ours from here on.
   UnitId last_id_ = UnitId{1} << 48;
 };

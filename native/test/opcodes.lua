@@ -46,7 +46,21 @@ end
 -- Arithmetic and bits: registers, constants and immediates, integers, floats, strings that are numbers.
 local function arithmetic(a, b)
   note(a + b, a - b, a * b, a % b, a ^ b, a / b, a // b)
-  note(a + 1, 1 + a, a - 1, a * 3, a % 5, a ^ 2, a / 4, a // 3, a + 300000, a - 2.5, 3.5 - a, a * 2.5, a % 1.5)
+  note(
+    a + 1,
+    1 + a,
+    a - 1,
+    a * 3,
+    a % 5,
+    a ^ 2,
+    a / 4,
+    a // 3,
+    a + 300000,
+    a - 2.5,
+    3.5 - a,
+    a * 2.5,
+    a % 1.5
+  )
   note(-a, a + -7, a - -7)
 end
 local function bits(a, b)
@@ -211,9 +225,12 @@ end
 note(closing(false))
 local ok, err = pcall(closing, true)
 note(ok, rawget(err, "value"))
-note(select(2, xpcall(closing, function(e)
-  return "handled " .. rawget(e, "value")
-end, true)))
+note(select(
+  2,
+  xpcall(closing, function(e)
+    return "handled " .. rawget(e, "value")
+  end, true)
+))
 note(select(
   2,
   pcall(function()
@@ -221,7 +238,7 @@ note(select(
   end)
 ) ~= nil)
 local co = coroutine.wrap(function(...)
-  local c <close> = object("in coroutine")
+  local _ <close> = object("in coroutine")
   local got = coroutine.yield(...)
   for i = 1, 3 do
     got = coroutine.yield(got, i)
@@ -248,7 +265,9 @@ local parts = {}
 for i = 1, 140000 do
   parts[i] = i + 0.5
 end
-local many = load("local first, t = ... local x = { " .. table.concat(parts, ",") .. " } return first, #x, x[139999], x[3]")
+local many = load(
+  "local first, t = ... local x = { " .. table.concat(parts, ",") .. " } return first, #x, x[139999], x[3]"
+)
 note(many("many"))
 
 global_of_opcodes = nil

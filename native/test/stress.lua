@@ -69,7 +69,7 @@ function kinds.generates()
   end)
   for _ = 1, 20 do
     sum = sum + generate()
-    local litter = {}
+    local litter = {} -- luacheck: ignore 241
     for k = 1, 50 do
       litter[k] = { k }
     end
