@@ -81,7 +81,9 @@ test('helpers, tests, hidden and other files are skipped; native tools belong in
   await files(`${USER}/tools/_n.mjs`, `${USER}/tools/n_test.mjs`, `${USER}/tools/n.js`);
   await mkdir(join(dir, USER, 'tools/folder.lua'));
   await mkdir(join(dir, USER, 'tools/init-is-folder/init.lua'), { recursive: true });
-  expect(await discover()).toEqual({ candidates: [], untrusted: [], problems: [] });
+  const display = '~/.config/panto/tools/folder.lua';
+  const problems = [{ display, message: `${display}: is a folder without init.lua` }];
+  expect(await discover()).toEqual({ candidates: [], untrusted: [], problems });
 });
 
 test('an untrusted project is listed apart, and only its own folders', async () => {
