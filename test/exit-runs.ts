@@ -121,7 +121,7 @@ function pantoHost(root: string, hold: Hold, ending: Ending): HostCommand {
   mkdirSync(join(config, 'extensions'), { recursive: true });
   writeFileSync(join(config, 'extensions/hold.lua'), text(hold));
   // An open call ends the session in order when its time is over.
-  if (isNatural && hold.open) writeFileSync(join(config, 'config.toml'), '[agent]\ntool_timeout = "500ms"\n');
+  if (isNatural && hold.open) writeFileSync(join(config, 'config.toml'), '[lua]\ncall_timeout = "500ms"\n');
   const script = join(root, 'script.json');
   const calls = Array.from({ length: hold.calls ?? 1 }, () => ({ name: 'hold', input: {} }));
   const delay_ms = isNatural ? 0 : 600_000;
