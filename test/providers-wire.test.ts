@@ -117,11 +117,15 @@ describe.each(SURFACES)('a stream of the %s service', (surface) => {
     const { closed, script } = unfinished(recorded[surface]('Half of the answer').events);
     const { url, bodies } = await serve(script);
     const abort = new AbortController();
+    let text = '';
     const turn = await runTurn(
       await providerAt(surface, url),
       request([{ role: 'user', content: 'hello' }]),
       abort.signal,
-      () => setTimeout(() => abort.abort(new Error('stop')), 30),
+      (event) => {
+        if (event.type === 'text') text += event.delta;
+        if (text === 'Half of the answer') abort.abort(new Error('stop'));
+      },
     );
     expect(turn.error?.message).toBe('stop');
     expect(turn.text).toBe('Half of the answer');
